@@ -35,8 +35,8 @@ export function announce(text: string): void {
 
 function announceInbox(rows: InboxRow[]): void {
   for (const row of rows) {
-    if (row.item === "request" && isNew(row.key)) {
-      announcer.assertive = t.announce.request(row.agent, row.sessionTitle, describe(row.card));
+    if (row.item !== "finished" && isNew(row.key)) {
+      announcer.assertive = t.announce.request(row.agent, row.sessionTitle, describe(row));
     }
   }
 }
@@ -51,14 +51,25 @@ function announceTimeline(rows: TimelineRow[]): void {
   }
 }
 
-function describe(card: RequestCard): string {
+function describe(row: InboxRow & { item: "request" | "code" | "token" }): string {
+  switch (row.item) {
+    case "request":
+      return describeRequest(row.card);
+    case "code":
+      return t.customizations.codeOf(row.card.name, row.card.hooks, row.card.servers);
+    case "token":
+      return t.customizations.needsToken(row.token.name);
+  }
+}
+
+function describeRequest(card: RequestCard): string {
   switch (card.kind) {
     case "approval":
       return `${card.title}. ${card.command ?? card.input ?? ""}`;
     case "form":
       return card.message ?? card.questions.map((question) => question.label).join(", ");
     case "signIn":
-      return card.title;
+      return t.customizations.needsToken(card.token.name);
   }
 }
 

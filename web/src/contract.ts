@@ -4,6 +4,7 @@
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { SessionCommand } from "./contract/sessions";
 import type { SettingsCommand } from "./contract/settings";
+import type { CodeCard, CustomizationCommand, TokenRequirement } from "./contract/customizations";
 import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
 export type Inline =
@@ -130,8 +131,7 @@ export type SignInCard = {
   session: string;
   chat?: string;
   title: string;
-  description?: string;
-  resource: string;
+  token: TokenRequirement;
 };
 export type RequestCard = ApprovalCard | FormCard | SignInCard;
 export type FormResponse = "accept" | "decline" | "cancel";
@@ -143,7 +143,12 @@ export type InboxRow = {
   agent: string;
   folder?: string;
   at?: string;
-} & ({ item: "request"; card: RequestCard } | { item: "finished"; turnId?: string; text?: string });
+} & (
+  | { item: "request"; card: RequestCard }
+  | { item: "code"; card: CodeCard }
+  | { item: "token"; token: TokenRequirement }
+  | { item: "finished"; turnId?: string; text?: string }
+);
 /** An answer that all cards of a group offer. */
 export type GroupAnswer = { label: string; kind: "approve" | "deny" };
 export type InboxGroup = { keys: string[]; label: string; answers: GroupAnswer[] };
@@ -296,7 +301,6 @@ export type Command =
   | { op: "answerApproval"; key: string; optionId?: string; approve: boolean; editedInput?: string }
   | { op: "answerForm"; key: string; response: FormResponse; answers: Record<string, FormAnswer> }
   | { op: "draftForm"; key: string; questionId: string; answer: FormAnswer }
-  | { op: "signIn"; key: string }
   | { op: "setDraft"; chat?: string; text: string }
   | { op: "queueEdit"; key: string; text: string }
   | { op: "queueRemove"; key: string }
@@ -323,7 +327,8 @@ export type Command =
   | ChatCommand
   | SessionCommand
   | SettingsCommand
-  | TerminalCommand;
+  | TerminalCommand
+  | CustomizationCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
 export type CompletionItem = { insert: string; label: string; description?: string; start: number; end: number };
@@ -342,6 +347,8 @@ export type SliceName =
   | "settings"
   | "terminals"
   | "tails"
+  | "customizations"
+  | "codeReview"
   | "notes"
   | "restore"
   | "away"

@@ -20,6 +20,7 @@ import type {
 } from "./contract";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
 import type { SettingsForm } from "./contract/settings";
+import type { CustomizationRow, CustomizationsView, ReviewView } from "./contract/customizations";
 import type { TailRow, TerminalsView } from "./contract/terminals";
 
 class RowCell<Row> {
@@ -101,6 +102,8 @@ class PageStore {
   usage = $state.raw<UsageReport | undefined>();
   settings = $state.raw<SettingsForm | undefined>();
   terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
+  codeReview = $state.raw<ReviewView | undefined>();
+  readonly customizations = new KeyedSlice<CustomizationRow, CustomizationsView | null>(null);
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
@@ -121,6 +124,11 @@ class PageStore {
         return this.inbox.apply(patch);
       case "tails":
         return this.tails.apply(patch);
+      case "customizations":
+        return this.customizations.apply(patch);
+      case "codeReview":
+        this.codeReview = (patch.value ?? undefined) as ReviewView | undefined;
+        return;
       case "terminals":
         this.terminals = patch.value as TerminalsView;
         return;

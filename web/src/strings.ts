@@ -3,6 +3,7 @@
 import { chats } from "./strings/chats";
 import { hosts } from "./strings/hosts";
 import { settings } from "./strings/settings";
+import { customizations } from "./strings/customizations";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
@@ -74,6 +75,7 @@ export const t = {
   chats,
   hosts,
   settings,
+  customizations,
   terminals,
   usage,
 
@@ -172,7 +174,6 @@ export const t = {
     rejected: (reason: string) => `Not accepted: ${reason}`,
     allow: "Allow once",
     deny: "Deny",
-    signIn: "Sign in",
     answeredBy: (name: string) => `answered by ${name}`,
   },
 

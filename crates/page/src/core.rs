@@ -5,7 +5,9 @@ mod away;
 mod changes;
 mod chat;
 mod chats;
+mod code_review;
 mod commands;
+mod customizations;
 mod digests;
 mod files;
 mod link;
@@ -17,6 +19,7 @@ mod settings;
 mod slice_views;
 mod slices;
 mod terminals;
+mod tokens;
 
 use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
 use agenthost_protocol::action::Action;
@@ -32,6 +35,7 @@ use agenthost_protocol::rpc::Command;
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
+use agenthost_view::customizations::CustomizationFilter;
 use agenthost_view::session_list::SessionFilter;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -41,6 +45,7 @@ use crate::input::{PageInput, TimedInput};
 use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
+use code_review::OpenReview;
 use link::LinkTracker;
 use new_session::{FirstMessage, PendingFork};
 use responses::{
@@ -51,6 +56,7 @@ use sessions::SessionTable;
 use settings::SettingsPanel;
 use slices::{DirtySlices, NoteRow, SliceCache};
 use terminals::TerminalPanel;
+use tokens::TokenTable;
 
 /// Turns of a chat that are loaded at first. Older ones are fetched when the user scrolls.
 const LOADED_TURNS: u64 = 20;
@@ -89,6 +95,11 @@ pub struct PageCore {
     /// Commands whose actions wait for the confirmation of the host.
     results: Vec<PendingResult>,
     terminals: TerminalPanel,
+    /// The customizations that the page shows; `None` while their panel is closed.
+    customization_filter: Option<CustomizationFilter>,
+    code_review: Option<OpenReview>,
+    last_review: u64,
+    tokens: TokenTable,
     slices: SliceCache,
     save_clock: SaveClock,
     dirty: DirtySlices,
@@ -155,6 +166,7 @@ impl PageCore {
             self.select_default_changeset();
         }
         self.leave_removed_chat();
+        self.sync_review();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);

@@ -4,6 +4,7 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+mod customizations;
 mod sessions;
 mod settings;
 mod terminals;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
+pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use sessions::SessionCommand;
 pub(crate) use settings::SettingsCommand;
 pub(crate) use terminals::TerminalCommand;
@@ -188,13 +190,11 @@ pub enum PageCommand {
     DismissNote {
         id: String,
     },
-    SignIn {
-        key: String,
-    },
     Chat(ChatCommand),
     Session(SessionCommand),
     Settings(SettingsCommand),
     Terminal(TerminalCommand),
+    Customization(CustomizationCommand),
 }
 
 /// A file that the user adds to a message.

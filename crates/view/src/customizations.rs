@@ -1,8 +1,11 @@
 //! Customizations of a session as a tree: containers, their content, and MCP servers.
 
+mod code;
 mod decision;
+mod review;
 mod row;
 mod server;
+mod token;
 
 use std::collections::BTreeMap;
 
@@ -11,21 +14,23 @@ use agenthost_protocol::session::{Customization, SessionState};
 use agenthost_protocol::wire::Object;
 use serde::Serialize;
 
-pub use decision::{DecisionScope, decisions};
-pub use row::{
-    CodeApproval, CodeState, ContainerLoad, CustomizationKind, CustomizationOrigin,
-    CustomizationRow, LoadKind,
+pub use code::{
+    CodeApproval, CodeCard, CodeState, TRUSTED_CODE_SETTING, allowed_keys, keys_without,
+    waiting_code,
 };
-pub use server::{ServerRow, ServerStateKind, TokenRequirement};
+pub use decision::{DecisionScope, decisions};
+pub use review::{CodeContent, CodeFile, CodeReview, MAX_REVIEW_FILES, ReviewStatus};
+pub use row::{ContainerLoad, CustomizationKind, CustomizationOrigin, CustomizationRow, LoadKind};
+pub use server::{ServerRow, ServerStateKind};
+pub use token::{
+    AgentResource, AgentTokens, TokenLink, TokenRequirement, challenged_servers, required_scopes,
+    required_tokens,
+};
 
 use row::RowContext;
 
-/// The `_meta` key with which the host marks a container whose code waits for approval. Its value
-/// is the key to approve.
-const CODE_META_KEY: &str = "agenthost.code";
-
-/// The host setting with the keys of approved code.
-pub const TRUSTED_CODE_SETTING: &str = "trustedCode";
+/// Rows of a tree, with their children.
+const MAX_ROWS: usize = 5_000;
 
 /// The customizations of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +44,17 @@ pub struct CustomizationTree {
     pub waiting: usize,
     /// Number of containers and top-level MCP servers, without regard to the filter.
     pub total: usize,
+    /// Number of rows that match the filter, but are too many to be shown.
+    pub hidden: usize,
+}
+
+/// A selection of customizations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CustomizationFilter {
+    /// Text in the name, the description or the path.
+    pub text: String,
+    /// Kind of the customization or of its content.
+    pub kind: Option<CustomizationKind>,
 }
 
 /// The number of items of a kind.
@@ -52,8 +68,12 @@ pub struct KindCount {
 
 impl CustomizationTree {
     /// Computes the tree of a session. `settings` are the settings of the host, with the approved
-    /// code; `filter` selects rows by their name, description or path.
-    pub fn compute(session: &SessionState, settings: Option<&Object>, filter: &str) -> Self {
+    /// code.
+    pub fn compute(
+        session: &SessionState,
+        settings: Option<&Object>,
+        filter: &CustomizationFilter,
+    ) -> Self {
         let context = RowContext::new(session, settings);
         let all = session.customizations.iter().flat_map(|all| all.items());
         let mut rows: Vec<_> = all.filter_map(|one| context.top_row(one)).collect();
@@ -63,10 +83,14 @@ impl CustomizationTree {
         }
         let waiting = rows.iter().filter(|row| row.is_waiting()).count();
         let total = rows.len();
-        let wanted = filter.trim().to_lowercase();
-        if !wanted.is_empty() {
-            rows.retain_mut(|row| row.retain_matches(&wanted));
+        if let Some(kind) = filter.kind {
+            rows.retain_mut(|row| row.retain_matches(|row| row.kind == kind));
         }
+        let wanted = filter.text.trim().to_lowercase();
+        if !wanted.is_empty() {
+            rows.retain_mut(|row| row.retain_matches(|row| row.matches(&wanted)));
+        }
+        let hidden = limit_rows(&mut rows, MAX_ROWS);
         CustomizationTree {
             rows,
             counts: counts
@@ -75,27 +99,35 @@ impl CustomizationTree {
                 .collect(),
             waiting,
             total,
+            hidden,
         }
     }
+}
+
+/// Removes rows and children after the first ones. Returns the number of removed ones.
+fn limit_rows(rows: &mut Vec<CustomizationRow>, limit: usize) -> usize {
+    let before = rows
+        .iter()
+        .flat_map(CustomizationRow::with_children)
+        .count();
+    let mut left = limit;
+    for row in &mut *rows {
+        left = left.saturating_sub(1);
+        row.children.truncate(left);
+        left -= row.children.len();
+    }
+    rows.truncate(limit);
+    let after = rows
+        .iter()
+        .flat_map(CustomizationRow::with_children)
+        .count();
+    before - after
 }
 
 /// Returns the top-level customization with an id.
 pub fn find_container<'a>(session: &'a SessionState, id: &str) -> Option<&'a Customization> {
     let mut all = session.customizations.iter().flat_map(|all| all.items());
     all.find(|one| one.id().map(CustomizationId::as_str) == Some(id))
-}
-
-/// Returns the key to approve of a container whose code waits for approval.
-pub fn waiting_code(container: &Customization) -> Option<&str> {
-    let meta = container.base()?.meta.as_ref()?;
-    meta.get(CODE_META_KEY)?.as_str()
-}
-
-/// Returns `true` if an approved key belongs to a container, in any version of its code.
-pub fn is_key_of(key: &str, container: &Customization) -> bool {
-    let uri = container.base().map(|base| base.uri.as_str());
-    let rest = uri.and_then(|uri| key.strip_prefix(uri));
-    rest.is_some_and(|rest| rest.starts_with('#'))
 }
 
 #[cfg(test)]

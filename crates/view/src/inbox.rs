@@ -1,6 +1,6 @@
 //! The inbox: open requests and unread results of all sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_protocol::chat::{ResponsePart, Turn};
 use agenthost_protocol::ids::TurnId;
@@ -9,6 +9,7 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 
+use crate::customizations::{CodeCard, TokenRequirement, required_tokens};
 use crate::request::{ApprovalCard, ApprovalPhase, RequestCard, RequestOptionKind};
 use crate::session_list::{SessionActivity, SessionEntry};
 use crate::title::first_line;
@@ -20,13 +21,16 @@ pub struct InboxEntry<'a> {
     pub session: SessionEntry<'a>,
     /// Latest turn of its default chat that has ended.
     pub last_turn: Option<&'a Turn>,
+    /// Tokens that the host has requested for the session.
+    pub tokens: &'a [TokenRequirement],
 }
 
 /// The inbox over all sessions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InboxView {
-    /// Open requests in the order of the sessions, then unread results.
+    /// Open requests in the order of the sessions, then code that waits for approval and tokens
+    /// that are required, then unread results.
     pub rows: Vec<InboxRow>,
     /// Groups of approvals that are alike.
     pub alike: Vec<InboxGroup>,
@@ -68,6 +72,16 @@ pub enum InboxItem {
         /// The card with all information for an answer.
         card: RequestCard,
     },
+    /// Code that waits for approval.
+    Code {
+        /// The container with the code.
+        card: CodeCard,
+    },
+    /// A token that an agent or an MCP server of the session requires.
+    Token {
+        /// The required token.
+        token: TokenRequirement,
+    },
     /// A session that has ended its work and was not read since.
     Finished {
         /// Turn that ended last, if known.
@@ -105,13 +119,16 @@ pub struct GroupAnswer {
 }
 
 impl InboxView {
-    /// Computes the inbox of all sessions. Archived sessions have no unread results.
+    /// Computes the inbox of all sessions. Archived sessions have no unread results. Code and
+    /// tokens that several sessions wait for are listed once.
     pub fn compute<'a>(
         entries: impl IntoIterator<Item = InboxEntry<'a>>,
         agents: &[AgentInfo],
     ) -> Self {
         let mut requests = Vec::new();
         let mut finished = Vec::new();
+        let mut pending = Vec::new();
+        let mut asked = BTreeSet::new();
         for entry in entries {
             let session = entry.session;
             let summary = session.summary;
@@ -129,19 +146,36 @@ impl InboxView {
                 .map(|state| RequestCard::of_session(&summary.resource, state));
             for card in cards.into_iter().flatten() {
                 let key = card.key().to_owned();
+                if let RequestCard::SignIn(card) = &card {
+                    asked.insert(token_key(&card.token));
+                }
                 requests.push(row(key, InboxItem::Request { card }));
+            }
+            let code = session.state.map(CodeCard::of_session).unwrap_or_default();
+            for card in code {
+                pending.push(row(format!("code {}", card.code), InboxItem::Code { card }));
+            }
+            let tokens = session.state.map(required_tokens).unwrap_or_default();
+            for token in tokens.into_iter().chain(entry.tokens.iter().cloned()) {
+                pending.push(row(token_key(&token), InboxItem::Token { token }));
             }
             if let Some(item) = finished_item(&entry) {
                 finished.push(row(format!("finished {}", summary.resource), item));
             }
         }
         let alike = group_alike(&requests);
+        pending.retain(|row| asked.insert(row.key.clone()));
+        requests.append(&mut pending);
         requests.append(&mut finished);
         InboxView {
             rows: requests,
             alike,
         }
     }
+}
+
+fn token_key(token: &TokenRequirement) -> String {
+    format!("token {}", token.resource)
 }
 
 /// Returns the unread result of a session; `None` while it works or waits.

@@ -14,6 +14,7 @@ fn entry<'a>(summary: &'a SessionSummary, state: Option<&'a SessionState>) -> In
     InboxEntry {
         session: SessionEntry { summary, state },
         last_turn: None,
+        tokens: &[],
     }
 }
 
@@ -83,5 +84,38 @@ fn unread_sessions_that_have_ended_their_work_are_listed() {
         {"key":"finished s:/1","session":"s:/1","sessionTitle":"Tests","agent":"Shell","folder":"/w","at":"2026-07-09T10:00:00.000Z","item":"finished","turnId":"t7","text":"All tests pass.","failed":false}
         {"key":"finished s:/2","session":"s:/2","sessionTitle":"Tests","agent":"gone","at":"2026-07-09T10:00:00.000Z","item":"finished","failed":true}
     "#]],
+    );
+}
+
+#[test]
+fn code_and_tokens_are_listed_once() {
+    let state = session(json!({"customizations": [
+        {"type": "directory", "id": "d", "uri": "file:///w", "name": "Hooks\u{202e}", "enabled": true, "contents": "hook",
+         "writable": false, "_meta": {"agenthost.code": "file:///w#v2:a"}, "children": [
+            {"type": "hook", "id": "h", "uri": "file:///w/h.json", "name": "Stop"}]},
+        {"type": "directory", "id": "off", "uri": "file:///x", "name": "Off", "enabled": false, "contents": "hook",
+         "writable": false, "_meta": {"agenthost.code": "file:///x#v2:a"}},
+        {"type": "mcpServer", "id": "m", "uri": "file:///w/m", "name": "m", "state": {"kind": "authRequired",
+         "reason": "required", "resource": {"resource": "https://r"}}}]}));
+    let (a, b) = (summary("s:/1", json!({})), summary("s:/2", json!({})));
+    let inbox = InboxView::compute(
+        [entry(&a, Some(&state)), entry(&b, Some(&state))],
+        &agents(),
+    );
+    let rows: Vec<_> = inbox
+        .rows
+        .iter()
+        .map(|row| (row.key.as_str(), row.session.as_str()))
+        .collect();
+    assert_eq!(
+        rows,
+        [("code file:///w#v2:a", "s:/1"), ("token https://r", "s:/1")]
+    );
+    let InboxItem::Code { card } = &inbox.rows[0].item else {
+        panic!("the first row is code");
+    };
+    assert_eq!(
+        (card.name.as_str(), card.hooks, card.servers),
+        ("Hooks\\u{202e}", 1, 0)
     );
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 pub use approval::{CallInput, call_command, call_input};
 pub use form::{ChoiceRow, QuestionKind, QuestionRow};
 
+use crate::customizations::TokenRequirement;
 use crate::file_edit::EditSummary;
 use crate::location::path_of;
 use crate::markdown::MarkdownBlock;
@@ -158,17 +159,10 @@ pub struct SignInCard {
     pub chat: Uri,
     /// Id of the tool call.
     pub call_id: ToolCallId,
-    /// Name of the resource that needs a token.
+    /// Title of the tool call as plain text.
     pub title: String,
-    /// Explanation for the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Identifier of the resource, for `authenticate`.
-    pub resource: String,
-    /// Scopes that the token must have.
-    pub scopes: Vec<String>,
-    /// Authorization servers that issue tokens.
-    pub authorization_servers: Vec<String>,
+    /// Token that the server requires.
+    pub token: TokenRequirement,
 }
 
 /// The place of a request: the chat, and the names that describe the chat to the user.
@@ -281,19 +275,13 @@ impl RequestCard {
 
 impl SignInCard {
     fn of_call(scope: &RequestScope, turn: &TurnId, call: &ToolCallAuthRequired) -> Self {
-        let resource = &call.auth.resource;
-        let name = resource.resource_name.clone();
-        let title = name.unwrap_or_else(|| plain_title(&call.parameters.invocation_message));
         SignInCard {
             key: call_key("signIn", scope, turn, &call.head.tool_call_id),
             session: scope.session.clone(),
             chat: scope.chat.clone(),
             call_id: call.head.tool_call_id.clone(),
-            title,
-            description: call.auth.description.clone(),
-            resource: resource.resource.clone(),
-            scopes: call.auth.required_scopes.clone().unwrap_or_default(),
-            authorization_servers: resource.authorization_servers.clone().unwrap_or_default(),
+            title: plain_title(&call.parameters.invocation_message),
+            token: TokenRequirement::of_challenge(&call.auth),
         }
     }
 }

@@ -249,9 +249,9 @@ fn requests_of_a_session_name_the_folder_and_the_worker() {
     check(
         &cards,
         expect![[r#"
-        {"kind":"approval","key":"approval t1 c1 chat:/2","session":"s:/1","chat":"chat:/2","turnId":"t1","callId":"c1","tool":"bash","title":"Run it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Run it"}]}],"folder":"/w/lib","worker":"Reader","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"call","editable":false}
-        {"kind":"approval","key":"approval t1 c2 chat:/1","session":"s:/1","chat":"chat:/1","turnId":"t1","callId":"c2","tool":"bash","title":"Read it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Read it"}]}],"folder":"/w/app","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"result","editable":false}
-        {"kind":"signIn","key":"signIn t1 c3 chat:/1","session":"s:/1","chat":"chat:/1","callId":"c3","title":"Search","description":"Sign in to search","resource":"https://mcp.example","scopes":["read"],"authorizationServers":[]}
-    "#]],
+            {"kind":"approval","key":"approval t1 c1 chat:/2","session":"s:/1","chat":"chat:/2","turnId":"t1","callId":"c1","tool":"bash","title":"Run it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Run it"}]}],"folder":"/w/lib","worker":"Reader","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"call","editable":false}
+            {"kind":"approval","key":"approval t1 c2 chat:/1","session":"s:/1","chat":"chat:/1","turnId":"t1","callId":"c2","tool":"bash","title":"Read it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Read it"}]}],"folder":"/w/app","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"result","editable":false}
+            {"kind":"signIn","key":"signIn t1 c3 chat:/1","session":"s:/1","chat":"chat:/1","callId":"c3","title":"Run it","token":{"name":"Search","resource":"https://mcp.example","address":"https://mcp.example","description":"Sign in to search","scopes":["read"],"authorizationServers":[],"expired":false}}
+        "#]],
     );
 }

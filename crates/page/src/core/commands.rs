@@ -97,10 +97,7 @@ impl PageCore {
             PageCommand::Session(command) => self.execute_session(id, command),
             PageCommand::Settings(command) => self.execute_settings(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
-            PageCommand::SignIn { .. } => {
-                let hint = "sign in on the machine of the host: `agenthost agents`";
-                self.fail(id, hint.to_owned());
-            }
+            PageCommand::Customization(command) => self.execute_customization(id, command),
         }
     }
 

@@ -66,6 +66,12 @@ pub(super) enum ResponsePurpose {
     Ping,
     /// One side of the open diff.
     DiffSide { revision: u64, is_after: bool },
+    /// A file of the code that the user reviews.
+    CodeFile { revision: u64, index: usize },
+    /// A token that the user sends.
+    SignIn { command: u64, resource: String },
+    /// A token that the user withdraws.
+    SignOut { command: u64, resource: String },
     /// A chat that the user creates.
     CreateChat { command: u64, chat: Uri },
 }
@@ -77,9 +83,12 @@ impl ResponsePurpose {
             ResponsePurpose::Create { command, .. }
             | ResponsePurpose::CreateTerminal { command, .. }
             | ResponsePurpose::CreateChat { command, .. }
+            | ResponsePurpose::SignIn { command, .. }
+            | ResponsePurpose::SignOut { command, .. }
             | ResponsePurpose::Reply { command, .. } => Some(*command),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
+            | ResponsePurpose::CodeFile { .. }
             | ResponsePurpose::DiffSide { .. } => None,
         }
     }
@@ -154,6 +163,15 @@ impl PageCore {
             },
             // Its arrival is all that matters.
             ResponsePurpose::Ping => {}
+            ResponsePurpose::CodeFile { revision, index } => {
+                self.add_code_file(revision, index, decode::<ResourceReadParams>(response));
+            }
+            ResponsePurpose::SignIn { command, resource } => {
+                self.finish_token(command, &resource, true, response);
+            }
+            ResponsePurpose::SignOut { command, resource } => {
+                self.finish_token(command, &resource, false, response);
+            }
             ResponsePurpose::DiffSide { revision, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
                 self.changes.add_side(revision, is_after, outcome);

@@ -122,10 +122,10 @@ impl PageCore {
                     merge_summary(summary, &changed.changes);
                 }
             }
+            HostNotification::AuthRequired(required) => self.add_required_token(&required),
             // Actions are updates of their own, and the page does not use the others.
             HostNotification::Action(_)
             | HostNotification::Progress(_)
-            | HostNotification::AuthRequired(_)
             | HostNotification::OtlpExportLogs(_)
             | HostNotification::OtlpExportTraces(_)
             | HostNotification::OtlpExportMetrics(_) => return,

@@ -137,6 +137,7 @@ impl PageCore {
         let inbox = entries().map(|session| InboxEntry {
             session,
             last_turn: None,
+            tokens: self.tokens.of_session(&session.summary.resource),
         });
         let inbox = InboxView::compute(inbox, agents);
         let keyed = inbox.rows.iter().map(|row| (row.key.clone(), row));
@@ -333,6 +334,8 @@ impl PageCore {
     /// Draws the panels beside the changes.
     pub(super) fn draw_panels(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
         self.draw_settings(slices, patches);
+        self.draw_customizations(slices, patches);
+        self.draw_review(slices, patches);
     }
 }
 

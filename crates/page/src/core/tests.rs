@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::PageCore;
 use crate::input::TimedInput;
 
+mod customizations;
 mod link;
 mod new_session;
 mod saved_state;

@@ -4,9 +4,11 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
     Customization, CustomizationEnablement, Enablement, SessionState, WorkspaceEnablement,
 };
+use serde::{Deserialize, Serialize};
 
 /// The extent of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DecisionScope {
     /// This session.
     Session,
@@ -67,6 +69,13 @@ fn current_decisions<'a>(
         let server = child.as_mcp_server();
         Some(server.and_then(|server| server.enablement.as_deref()))
     })
+}
+
+/// Returns the scope of the decision that counts: the most specific one.
+pub(super) fn deciding_scope(
+    decisions: Option<&[CustomizationEnablement]>,
+) -> Option<DecisionScope> {
+    scope_of(decisions?.first()?)
 }
 
 fn scope_of(decision: &CustomizationEnablement) -> Option<DecisionScope> {

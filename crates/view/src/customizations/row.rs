@@ -1,17 +1,16 @@
 //! Rows of the tree.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{
     ChildCustomization, ContainerBase, Customization, CustomizationBase, LoadState, SessionState,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Json, Object};
-use serde::Serialize;
+use agenthost_protocol::wire::Object;
+use serde::{Deserialize, Serialize};
 
+use super::code::{CodeApproval, CodeState};
+use super::decision::{DecisionScope, deciding_scope};
 use super::server::ServerRow;
-use super::{TRUSTED_CODE_SETTING, is_key_of, waiting_code};
 use crate::location::path_of;
 use crate::visible_text::visible_label;
 
@@ -19,13 +18,13 @@ use crate::visible_text::visible_label;
 pub(super) const MAX_NAME: usize = 200;
 
 /// Characters of a description or a path that are shown.
-const MAX_DESCRIPTION: usize = 400;
+pub(super) const MAX_DESCRIPTION: usize = 400;
 
 /// Characters of an error that are shown.
 pub(super) const MAX_MESSAGE: usize = 2_000;
 
 /// The kind of a customization.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CustomizationKind {
     /// A plugin.
@@ -75,6 +74,9 @@ pub struct CustomizationRow {
     pub enabled: bool,
     /// `true` if it can also be turned on and off in the folder and everywhere.
     pub scoped: bool,
+    /// Extent of the decision that turned it on or off; absent without a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<DecisionScope>,
     /// Progress of reading a container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<ContainerLoad>,
@@ -128,31 +130,10 @@ pub enum LoadKind {
     Error,
 }
 
-/// The approval of the code of a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CodeApproval {
-    /// State of the approval.
-    pub state: CodeState,
-    /// Key to approve; empty if the code is approved.
-    pub key: String,
-    /// Files that declare the code.
-    pub files: Vec<Uri>,
-}
-
-/// The state of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum CodeState {
-    /// The code does not run before a user approves it.
-    Waiting,
-    /// A user has approved the code.
-    Approved,
-}
-
 /// The session and the approved code that all rows need.
 pub(super) struct RowContext<'a> {
     session: &'a SessionState,
-    approved: Vec<&'a str>,
+    settings: Option<&'a Object>,
 }
 
 impl CustomizationRow {
@@ -167,17 +148,18 @@ impl CustomizationRow {
         std::iter::once(self).chain(&self.children)
     }
 
-    /// Returns `true` if the row or a child matches a filter in lower case. Children that do not
-    /// match are removed, unless the row itself does.
-    pub(super) fn retain_matches(&mut self, wanted: &str) -> bool {
-        if self.matches(wanted) {
+    /// Returns `true` if the row or a child matches a filter. Children that do not match are
+    /// removed, unless the row itself does.
+    pub(super) fn retain_matches(&mut self, is_match: impl Fn(&CustomizationRow) -> bool) -> bool {
+        if is_match(self) {
             return true;
         }
-        self.children.retain(|child| child.matches(wanted));
+        self.children.retain(|child| is_match(child));
         !self.children.is_empty()
     }
 
-    fn matches(&self, wanted: &str) -> bool {
+    /// Returns `true` if the name, description or path contains a text in lower case.
+    pub(super) fn matches(&self, wanted: &str) -> bool {
         let texts = [
             Some(&self.name),
             self.description.as_ref(),
@@ -190,12 +172,7 @@ impl CustomizationRow {
 
 impl<'a> RowContext<'a> {
     pub(super) fn new(session: &'a SessionState, settings: Option<&'a Object>) -> Self {
-        let approved = settings.and_then(|settings| settings.get(TRUSTED_CODE_SETTING));
-        let approved = approved.and_then(Json::as_array).into_iter().flatten();
-        RowContext {
-            session,
-            approved: approved.filter_map(Json::as_str).collect(),
-        }
+        RowContext { session, settings }
     }
 
     /// Returns the row of a top-level customization; `None` for an unknown type.
@@ -209,6 +186,7 @@ impl<'a> RowContext<'a> {
                     .as_ref()
                     .map(|version| visible_label(version, MAX_NAME)),
                 scoped: true,
+                decided: deciding_scope(plugin.enablement.as_deref()),
                 ..self.container_row(CustomizationKind::Plugin, &plugin.container, enabled)
             },
             Customization::Directory(directory) => {
@@ -217,13 +195,14 @@ impl<'a> RowContext<'a> {
             Customization::McpServer(server) => CustomizationRow {
                 server: Some(ServerRow::new(server, self.session)),
                 scoped: true,
+                decided: deciding_scope(server.enablement.as_deref()),
                 ..plain_row(CustomizationKind::McpServer, base, enabled)
             },
             Customization::Unknown(_) => return None,
         };
         Some(CustomizationRow {
             origin: Some(row.origin.unwrap_or_else(|| self.origin(&base.uri))),
-            code: self.code(one),
+            code: CodeApproval::of_container(one, self.settings),
             ..row
         })
     }
@@ -269,6 +248,7 @@ impl<'a> RowContext<'a> {
             description: description.map(|text| visible_label(&text, MAX_DESCRIPTION)),
             server: server.map(|server| ServerRow::new(server, self.session)),
             scoped: server.is_some(),
+            decided: server.and_then(|server| deciding_scope(server.enablement.as_deref())),
             ..plain_row(kind, child.base()?, child.is_on())
         })
     }
@@ -299,32 +279,6 @@ impl<'a> RowContext<'a> {
         let name = client.and_then(|client| client.display_name.as_deref());
         visible_label(name.unwrap_or(id.as_str()), MAX_NAME)
     }
-
-    fn code(&self, one: &Customization) -> Option<CodeApproval> {
-        let (state, key) = match waiting_code(one) {
-            Some(key) => (CodeState::Waiting, key.to_owned()),
-            None if self.approved.iter().any(|key| is_key_of(key, one)) => {
-                (CodeState::Approved, String::new())
-            }
-            None => return None,
-        };
-        let children = one.children().unwrap_or_default().iter();
-        let files = children.filter_map(|child| match child {
-            ChildCustomization::Hook(hook) => Some(hook.leaf.base.uri.clone()),
-            ChildCustomization::McpServer(server) => Some(server.base.uri.clone()),
-            ChildCustomization::Agent(_)
-            | ChildCustomization::Skill(_)
-            | ChildCustomization::Prompt(_)
-            | ChildCustomization::Rule(_)
-            | ChildCustomization::Unknown(_) => None,
-        });
-        let files: BTreeSet<_> = files.collect();
-        Some(CodeApproval {
-            state,
-            key,
-            files: files.into_iter().collect(),
-        })
-    }
 }
 
 fn plain_row(kind: CustomizationKind, base: &CustomizationBase, enabled: bool) -> CustomizationRow {
@@ -340,6 +294,7 @@ fn plain_row(kind: CustomizationKind, base: &CustomizationBase, enabled: bool) -
         client: None,
         enabled,
         scoped: false,
+        decided: None,
         load: None,
         server: None,
         code: None,

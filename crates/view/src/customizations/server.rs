@@ -1,14 +1,11 @@
 //! MCP servers of a session, with their states.
 
-use agenthost_protocol::common::{McpAuthReason, McpAuthRequirement, ProtectedResource};
 use agenthost_protocol::session::{McpServerCustomization, McpServerState, SessionState};
 use serde::Serialize;
 
-use super::row::{MAX_MESSAGE, MAX_NAME};
+use super::row::MAX_MESSAGE;
+use super::token::TokenRequirement;
 use crate::visible_text::visible_label;
-
-/// Scopes and authorization servers that are shown.
-const MAX_LISTED: usize = 50;
 
 /// The `_meta` key with a problem of a running server, such as invalid tools.
 const PROBLEM_META_KEY: &str = "agenthost.problem";
@@ -50,57 +47,6 @@ pub enum ServerStateKind {
     Unknown,
 }
 
-/// A token that an agent or an MCP server requires.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TokenRequirement {
-    /// Name of the resource, or its identifier.
-    pub title: String,
-    /// Identifier of the resource, for `authenticate`.
-    pub resource: String,
-    /// Explanation for the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Scopes that the token must have.
-    pub scopes: Vec<String>,
-    /// Authorization servers that issue tokens.
-    pub authorization_servers: Vec<String>,
-    /// `true` if an earlier token has expired.
-    pub expired: bool,
-}
-
-impl TokenRequirement {
-    /// Returns the requirement of a protected resource.
-    pub fn of_resource(resource: &ProtectedResource, expired: bool) -> Self {
-        let title = resource.resource_name.as_ref();
-        let title = title.unwrap_or(&resource.resource);
-        TokenRequirement {
-            title: visible_label(title, MAX_NAME),
-            resource: resource.resource.clone(),
-            description: None,
-            scopes: Vec::new(),
-            authorization_servers: labels(resource.authorization_servers.as_deref()),
-            expired,
-        }
-    }
-
-    fn of_server(requirement: &McpAuthRequirement) -> Self {
-        let description = requirement.description.as_ref();
-        let expired = match requirement.reason {
-            McpAuthReason::Expired => true,
-            McpAuthReason::Required
-            | McpAuthReason::InsufficientScope
-            | McpAuthReason::Unknown(_) => false,
-        };
-        TokenRequirement {
-            description: description.map(|text| visible_label(text, MAX_MESSAGE)),
-            // Scopes are sent back with the token, so they stay as they are.
-            scopes: requirement.required_scopes.clone().unwrap_or_default(),
-            ..Self::of_resource(&requirement.resource, expired)
-        }
-    }
-}
-
 impl ServerRow {
     pub(super) fn new(server: &McpServerCustomization, session: &SessionState) -> Self {
         let mut row = ServerRow {
@@ -124,7 +70,7 @@ impl ServerRow {
             }
             McpServerState::AuthRequired(requirement) => {
                 row.state = ServerStateKind::AuthRequired;
-                row.requires = Some(TokenRequirement::of_server(requirement));
+                row.requires = Some(TokenRequirement::of_challenge(requirement));
             }
             McpServerState::Error(failed) => {
                 row.state = ServerStateKind::Error;
@@ -147,9 +93,4 @@ fn tool_count(server: &str, session: &SessionState) -> usize {
         .collect();
     let tools = session.server_tools.iter().flatten();
     tools.filter(|tool| tool.name.starts_with(&prefix)).count()
-}
-
-fn labels(texts: Option<&[String]>) -> Vec<String> {
-    let texts = texts.unwrap_or_default().iter().take(MAX_LISTED);
-    texts.map(|text| visible_label(text, MAX_NAME)).collect()
 }
