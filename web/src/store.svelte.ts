@@ -18,6 +18,7 @@ import type {
   TimelineRow,
   TimelineState,
 } from "./contract";
+import type { AnnotationTotals, CommentThread } from "./contract/annotations";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
 import type { TailRow, TerminalsView } from "./contract/terminals";
 
@@ -99,6 +100,7 @@ class PageStore {
   away = $state.raw<AwaySummary | undefined>();
   usage = $state.raw<UsageReport | undefined>();
   terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
+  readonly annotations = new KeyedSlice<CommentThread, AnnotationTotals>({ available: false, open: 0, total: 0, hidden: 0, files: {} });
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
@@ -117,6 +119,8 @@ class PageStore {
         return this.sessions.apply(patch);
       case "inbox":
         return this.inbox.apply(patch);
+      case "annotations":
+        return this.annotations.apply(patch);
       case "tails":
         return this.tails.apply(patch);
       case "terminals":

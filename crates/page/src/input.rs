@@ -3,6 +3,7 @@
 //! Enums are externally tagged (`{"timer": {}}`): the derived code for tags inside the object
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
+mod annotations;
 mod chats;
 mod terminals;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(crate) use annotations::AnnotationCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use terminals::TerminalCommand;
 
@@ -162,6 +164,11 @@ pub enum PageCommand {
         start: usize,
         end: usize,
     },
+    /// Finds the next hunk, or the previous one, of the open diff.
+    FindHunk {
+        row: usize,
+        forward: bool,
+    },
     Review {
         file: String,
         reviewed: bool,
@@ -192,6 +199,7 @@ pub enum PageCommand {
     SignIn {
         key: String,
     },
+    Annotation(AnnotationCommand),
     Chat(ChatCommand),
     Terminal(TerminalCommand),
 }

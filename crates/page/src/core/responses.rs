@@ -57,7 +57,7 @@ pub(super) enum ResponsePurpose {
     /// A check of the connection.
     Ping,
     /// One side of the open diff.
-    DiffSide { revision: u64, is_after: bool },
+    DiffSide { reading: u64, is_after: bool },
     /// A chat that the user creates.
     CreateChat { command: u64, chat: Uri },
 }
@@ -149,9 +149,9 @@ impl PageCore {
             },
             // Its arrival is all that matters.
             ResponsePurpose::Ping => {}
-            ResponsePurpose::DiffSide { revision, is_after } => {
+            ResponsePurpose::DiffSide { reading, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
-                self.changes.add_side(revision, is_after, outcome);
+                self.changes.add_side(reading, is_after, outcome);
                 self.dirty.changes = true;
             }
         }
