@@ -56,6 +56,7 @@ fn reject(page: &mut Page, dispatched: &Value, reason: &str) {
 }
 
 fn review(page: &mut Page) -> Value {
+    page.done.clear();
     page.command(json!({"op": "annotation.preview", "summary": "sum"}));
     let review = page.done.remove(0)["value"].clone();
     let (text, keys) = (&review["text"], &review["keys"]);
@@ -113,6 +114,7 @@ fn a_confirmed_review_resolves_its_comments_and_a_refused_one_does_not() {
     let dispatched = review(&mut page);
     let action = dispatched["params"]["action"].clone();
     assert!(action["message"]["text"].as_str().unwrap().contains("sum"));
+    page.done.clear();
     page.command(json!({"op": "annotation.preview", "summary": ""}));
     assert_eq!(page.done.remove(0)["value"]["keys"], json!([]));
     reject(&mut page, &dispatched, "a turn is in progress");
