@@ -1,6 +1,7 @@
 // Types of the messages between the page, its worker and the WebAssembly core. The core writes this data from its view
 // types; keys and variants are theirs.
 
+import type { AnnotationCommand } from "./contract/annotations";
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { SessionCommand } from "./contract/sessions";
 import type { SettingsCommand } from "./contract/settings";
@@ -87,6 +88,8 @@ export type ApprovalCard = {
   title: string;
   command?: string;
   input?: string;
+  /** The command or the arguments as they are, if they have hidden characters. */
+  source?: string;
   folder?: string;
   worker?: string;
   risk?: string;
@@ -316,6 +319,7 @@ export type Command =
   | { op: "openDiff"; file: string; layout: DiffLayout }
   | { op: "closeDiff" }
   | { op: "diffRows"; start: number; end: number }
+  | { op: "findHunk"; row: number; forward: boolean }
   | { op: "review"; file: string; reviewed: boolean }
   | { op: "operation"; id: string; file?: string }
   | { op: "filter"; text: string; group: GroupMode; archived: boolean; utcOffsetMinutes: number }
@@ -324,6 +328,7 @@ export type Command =
   | { op: "readFile"; uri: string }
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
+  | AnnotationCommand
   | ChatCommand
   | SessionCommand
   | SettingsCommand
@@ -345,6 +350,7 @@ export type SliceName =
   | "changes"
   | "diff"
   | "settings"
+  | "annotations"
   | "terminals"
   | "tails"
   | "customizations"

@@ -18,6 +18,7 @@ import type {
   TimelineRow,
   TimelineState,
 } from "./contract";
+import type { AnnotationTotals, CommentThread } from "./contract/annotations";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
 import type { SettingsForm } from "./contract/settings";
 import type { CustomizationRow, CustomizationsView, ReviewView } from "./contract/customizations";
@@ -104,6 +105,7 @@ class PageStore {
   terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
   codeReview = $state.raw<ReviewView | undefined>();
   readonly customizations = new KeyedSlice<CustomizationRow, CustomizationsView | null>(null);
+  readonly annotations = new KeyedSlice<CommentThread, AnnotationTotals>({ available: false, open: 0, total: 0, hidden: 0, files: {} });
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
@@ -122,6 +124,8 @@ class PageStore {
         return this.sessions.apply(patch);
       case "inbox":
         return this.inbox.apply(patch);
+      case "annotations":
+        return this.annotations.apply(patch);
       case "tails":
         return this.tails.apply(patch);
       case "customizations":

@@ -1,5 +1,6 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
+import { annotations } from "./strings/annotations";
 import { chats } from "./strings/chats";
 import { hosts } from "./strings/hosts";
 import { settings } from "./strings/settings";
@@ -72,6 +73,7 @@ export const t = {
     label: "Connection",
   },
 
+  annotations,
   chats,
   hosts,
   settings,
@@ -219,6 +221,16 @@ export const t = {
     resource: "Resource",
     output: "Output",
     send: { sent: "Sending", confirmed: "Sent", rejected: "Not accepted" },
+  },
+
+  resource: {
+    wholeOutput: "Open the whole output",
+    open: (name: string) => `Open ${name}`,
+    lines: (count: number) => plural(count, "line", "lines"),
+    notText: "This content is not text.",
+    cut: (shown: number) => `The first ${numbers.format(shown)} lines are shown.`,
+    copy: "Copy all",
+    failed: (reason: string) => `It could not be read: ${reason}`,
   },
 
   callStatus: {

@@ -111,9 +111,10 @@ class PageUi {
     }
   }
 
-  notify(text: string): void {
+  /** Shows a notice. `restored` is text of the user that was not accepted. */
+  notify(text: string, restored?: string): void {
     const id = `page-${Date.now()}-${store.notes.length}`;
-    store.notes = [...store.notes, { id, tone: "error", text }];
+    store.notes = [...store.notes, { id, tone: "error", text, restored }];
   }
 
   /** Makes the text of a rejected message the draft again. */

@@ -1,5 +1,6 @@
 //! The client behind the page, as a state machine.
 
+mod annotations;
 mod answers;
 mod away;
 mod changes;
@@ -12,6 +13,7 @@ mod digests;
 mod files;
 mod link;
 mod new_session;
+mod open_diff;
 mod responses;
 mod saved_state;
 mod sessions;
@@ -42,6 +44,7 @@ use serde_json::value::to_raw_value;
 
 use crate::effect::PageEffect;
 use crate::input::{PageInput, TimedInput};
+use annotations::AnnotationsPanel;
 use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
@@ -73,6 +76,8 @@ pub struct PageCore {
     now: i64,
     last_id: u64,
     client_id: String,
+    /// Name of this device, for its comments.
+    device_name: String,
     url: String,
     engine: Option<ClientEngine>,
     link: LinkTracker,
@@ -81,6 +86,7 @@ pub struct PageCore {
     session: Option<Uri>,
     chat: Option<Uri>,
     changes: ChangesPanel,
+    annotations: AnnotationsPanel,
     chats: ChatsPanel,
     away: AwayTracker,
     /// The message of a session that is not ready yet.
@@ -144,11 +150,12 @@ impl PageCore {
             info: Implementation {
                 name: "agenthost-page".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                title: Some(name),
+                title: Some(name.clone()),
             },
             subscriptions: vec![Uri::from(RootChannel::URI)],
         }));
         self.client_id = client_id;
+        self.device_name = name;
         self.url = url;
         if let Some(saved) = saved {
             self.restore(saved);
@@ -167,6 +174,7 @@ impl PageCore {
         }
         self.leave_removed_chat();
         self.sync_review();
+        self.follow_annotations();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);
@@ -234,7 +242,9 @@ impl PageCore {
             self.dirty.chat = true;
         } else if self.changes.is_open(channel) {
             self.dirty.changes = true;
-            self.changes.invalidate_diff();
+            self.refresh_diff();
+        } else if self.annotations.is_open(channel) {
+            self.dirty.changes = true;
         } else if Self::is_terminal(channel) {
             self.dirty.panels = true;
         } else {
@@ -317,6 +327,7 @@ impl PageCore {
             return false;
         };
         let result = self.results.swap_remove(position);
+        self.finish_review(client_seq, reason.is_none());
         match reason {
             None => self.done(result.command),
             Some(reason) => {

@@ -3,6 +3,7 @@
 //! Enums are externally tagged (`{"timer": {}}`): the derived code for tags inside the object
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
+mod annotations;
 mod chats;
 mod customizations;
 mod sessions;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(crate) use annotations::AnnotationCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use sessions::SessionCommand;
@@ -161,6 +163,11 @@ pub enum PageCommand {
         start: usize,
         end: usize,
     },
+    /// Finds the next hunk, or the previous one, of the open diff.
+    FindHunk {
+        row: usize,
+        forward: bool,
+    },
     Review {
         file: String,
         reviewed: bool,
@@ -190,6 +197,7 @@ pub enum PageCommand {
     DismissNote {
         id: String,
     },
+    Annotation(AnnotationCommand),
     Chat(ChatCommand),
     Session(SessionCommand),
     Settings(SettingsCommand),

@@ -8,6 +8,7 @@
 //! so that the rows and the old text give the new text.
 
 mod layout;
+mod line_places;
 mod word;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ use imara_diff::{Algorithm, Diff, InternedInput, Token};
 use serde::Serialize;
 
 use self::layout::{RowLayout, SplitPlace, UnifiedPlace};
+pub use self::line_places::{LinePlace, TextSide};
 use self::word::changed_words;
 
 /// Unchanged lines that are shown around changes by default.

@@ -9,6 +9,7 @@
 //!
 //! **Where to start.** [`timeline`] for a chat, [`inbox`] for requests, [`session_list`].
 
+pub mod annotations;
 pub mod away;
 pub mod away_sessions;
 pub mod changes;

@@ -58,12 +58,15 @@ pub struct ApprovalCard {
     /// Purpose of the call, as the agent describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intention: Option<String>,
-    /// The whole command line, if the call runs a command.
+    /// The whole command line, if the call runs a command. Hidden characters are escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The whole arguments, indented, if the call runs no command.
+    /// The whole arguments, indented, if the call runs no command. Hidden characters are escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// The command line or the arguments as they are, if they have hidden characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// URI of the arguments, if they are too large for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_uri: Option<Uri>,

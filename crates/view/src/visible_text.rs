@@ -14,6 +14,20 @@ pub fn visible_text(text: &str) -> String {
     visible
 }
 
+/// Returns a text like [`visible_text`], except that joiners and variation selectors stay: prose
+/// has emoji that consist of several characters.
+pub fn visible_prose(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => visible.push(character),
+            other if is_hidden(other) => visible.extend(other.escape_unicode()),
+            other => visible.push(other),
+        }
+    }
+    visible
+}
+
 /// Returns a text as a label of at most `max_chars` characters, in one line. The rest of a longer
 /// text is replaced by an ellipsis.
 pub fn visible_label(text: &str, max_chars: usize) -> String {
@@ -56,7 +70,7 @@ fn is_hidden(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{visible_label, visible_text};
+    use super::{visible_label, visible_prose, visible_text};
 
     #[test]
     fn hidden_characters_are_escaped_and_the_rest_stays() {
@@ -66,6 +80,14 @@ mod tests {
             "rm\\u{202e}x\\u{1b}[1A"
         );
         assert_eq!(visible_text("a\u{200b}b\r\n"), "a\\u{200b}b\\u{d}\n");
+    }
+
+    #[test]
+    fn prose_keeps_emoji() {
+        assert_eq!(
+            visible_prose("\u{2764}\u{fe0f} a\u{202e}b"),
+            "\u{2764}\u{fe0f} a\\u{202e}b"
+        );
     }
 
     #[test]

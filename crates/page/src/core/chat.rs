@@ -51,6 +51,23 @@ impl PageCore {
         let Some(chat) = self.chat.clone() else {
             return self.fail(id, "no chat is selected".to_owned());
         };
+        let has_draft = self.chat_state().is_some_and(|state| state.draft.is_some());
+        let attachments = attachments.into_iter().map(to_attachment).collect();
+        self.send_message(id, &chat, text, attachments, steer);
+        if has_draft {
+            self.dispatch_draft(&chat, None);
+        }
+    }
+
+    /// Sends a message and keeps the draft.
+    pub(super) fn send_message(
+        &mut self,
+        id: u64,
+        chat: &Uri,
+        text: String,
+        attachments: Vec<Attachment>,
+        steer: bool,
+    ) {
         let model = self.chat_state().and_then(|state| {
             let draft = state.draft.as_ref()?;
             Some(draft.model.as_ref()?.id.to_string())
@@ -58,8 +75,6 @@ impl PageCore {
         let is_running = self
             .chat_state()
             .is_some_and(|state| state.active_turn.is_some());
-        let has_draft = self.chat_state().is_some_and(|state| state.draft.is_some());
-        let attachments: Vec<_> = attachments.into_iter().map(to_attachment).collect();
         if is_running {
             let kind = if steer {
                 PendingMessageKind::Steering
@@ -68,12 +83,9 @@ impl PageCore {
             };
             let pending = PendingMessageId::from(self.new_id().as_str());
             let message = to_message(text.clone(), attachments, model);
-            self.set_pending(id, &chat, kind, pending, message, Some(text));
+            self.set_pending(id, chat, kind, pending, message, Some(text));
         } else {
-            self.start_turn(id, &chat, text, attachments, model);
-        }
-        if has_draft {
-            self.dispatch_draft(&chat, None);
+            self.start_turn(id, chat, text, attachments, model);
         }
     }
 

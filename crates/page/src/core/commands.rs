@@ -64,6 +64,7 @@ impl PageCore {
             PageCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
             PageCommand::CloseDiff {} => self.close_diff(id),
             PageCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
+            PageCommand::FindHunk { row, forward } => self.find_hunk(id, row, forward),
             PageCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
             PageCommand::Operation {
                 id: operation,
@@ -93,6 +94,7 @@ impl PageCore {
                 self.dirty.link = true;
                 self.done(id);
             }
+            PageCommand::Annotation(command) => self.execute_annotation(id, command),
             PageCommand::Chat(command) => self.execute_chat(id, command),
             PageCommand::Session(command) => self.execute_session(id, command),
             PageCommand::Settings(command) => self.execute_settings(id, command),

@@ -65,7 +65,7 @@ pub(super) enum ResponsePurpose {
     /// A check of the connection.
     Ping,
     /// One side of the open diff.
-    DiffSide { revision: u64, is_after: bool },
+    DiffSide { reading: u64, is_after: bool },
     /// A file of the code that the user reviews.
     CodeFile { revision: u64, index: usize },
     /// A token that the user sends.
@@ -172,9 +172,9 @@ impl PageCore {
             ResponsePurpose::SignOut { command, resource } => {
                 self.finish_token(command, &resource, false, response);
             }
-            ResponsePurpose::DiffSide { revision, is_after } => {
+            ResponsePurpose::DiffSide { reading, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
-                self.changes.add_side(revision, is_after, outcome);
+                self.changes.add_side(reading, is_after, outcome);
                 self.dirty.changes = true;
             }
         }

@@ -138,6 +138,9 @@ impl PageCore {
     /// Handles an action that the host has not confirmed before it sent a new snapshot. If the
     /// snapshot does not contain its effect, the text of the user comes back as a note.
     pub(super) fn report_unconfirmed(&mut self, channel: &Uri, pending: PendingAction) {
+        if let Action::Annotations(action) = &pending.action {
+            return self.repeat_annotation(channel, pending.client_seq, action);
+        }
         let is_received = self.state(channel).is_some_and(|state| {
             let ChannelState::Chat(chat) = state else {
                 return false;

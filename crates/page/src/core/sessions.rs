@@ -243,7 +243,10 @@ impl PageCore {
 
 /// Returns the URI of a folder that the user entered as a path or as a URI.
 pub(super) fn folder_uri(folder: &str) -> Uri {
-    if folder.contains("://") {
+    // A single letter before the colon is a drive.
+    let scheme = folder.split_once(':').map_or("", |(scheme, _)| scheme);
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    if scheme.len() > 1 && scheme.bytes().all(in_scheme) {
         return Uri::from(folder);
     }
     let mut path = String::with_capacity(folder.len());

@@ -328,7 +328,7 @@ impl PageCore {
             }),
         };
         slices.set_value(patches, "changes", &value);
-        slices.set_value(patches, "diff", &self.changes.view());
+        slices.set_value(patches, "diff", &self.changes.diff_view());
     }
 
     /// Draws the panels beside the changes.

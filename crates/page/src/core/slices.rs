@@ -184,6 +184,7 @@ impl PageCore {
         }
         if dirty.changes {
             self.draw_changes(&mut slices, &mut patches);
+            self.draw_annotations(&mut slices, &mut patches);
         }
         if dirty.panels || dirty.chat || dirty.sessions {
             self.draw_chats(&mut slices, &mut patches);

@@ -1,5 +1,6 @@
 //! The core as the worker uses it: inputs in, effects out.
 
+mod annotations;
 mod chats;
 
 use serde_json::{Value, json};
@@ -355,5 +356,8 @@ fn an_approval_is_answered_with_the_option_of_the_agent() {
 fn folders_become_addresses() {
     use super::sessions::folder_uri;
     assert_eq!(folder_uri("/a b/ü").as_str(), "file:///a%20b/%C3%BC");
-    assert_eq!(folder_uri("file:///a").as_str(), "file:///a");
+    for uri in ["file:///a", "agenthost-content:/a?1.2"] {
+        assert_eq!(folder_uri(uri).as_str(), uri);
+    }
+    assert_eq!(folder_uri("/a:b").as_str(), "file:///a%3Ab");
 }

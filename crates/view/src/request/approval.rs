@@ -6,6 +6,7 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::FileEditCollection;
 use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
@@ -14,6 +15,10 @@ use super::{
 };
 use crate::file_edit::EditSummary;
 use crate::title::{blocks_of, plain_title};
+use crate::visible_text::{visible_label, visible_prose, visible_text};
+
+/// Maximum number of characters of the label of an option.
+const MAX_OPTION_CHARS: usize = 300;
 
 /// Label of an approval that applies once, if the agent has no options.
 const ALLOW_LABEL: &str = "Allow once";
@@ -66,7 +71,7 @@ impl ApprovalCard {
         let question = &call.question;
         let mut card = Self::new(scope, turn, &call.head, &call.parameters);
         if let Some(title) = &question.confirmation_title {
-            card.title = plain_title(title);
+            card.title = plain_title(&visible_message(title));
         }
         (card.risk, card.safety) = risk_of(question.risk_assessment.as_ref());
         card.edits = edits_of(question.edits.as_ref());
@@ -81,8 +86,9 @@ impl ApprovalCard {
         call: &ToolCallPendingResultConfirmation,
     ) -> Self {
         let mut card = Self::new(scope, turn, &call.head, &call.parameters);
-        card.title = plain_title(&call.result.past_tense_message);
-        card.details = blocks_of(&call.result.past_tense_message);
+        let message = visible_message(&call.result.past_tense_message);
+        card.title = plain_title(&message);
+        card.details = blocks_of(&message);
         let content = call.result.content.iter().flatten();
         let edits = content.filter_map(|block| match block {
             ToolResultContent::FileEdit(edit) => Some(EditSummary::of_edit(edit)),
@@ -105,6 +111,10 @@ impl ApprovalCard {
         parameters: &ToolCallParameters,
     ) -> Self {
         let input = call_input(head, parameters.tool_input.as_ref());
+        let message = visible_message(&parameters.invocation_message);
+        let visible = |text: &Option<String>| text.as_deref().map(visible_text);
+        let (command, text) = (visible(&input.command), visible(&input.text));
+        let is_changed = command != input.command || text != input.text;
         ApprovalCard {
             key: call_key("approval", scope, turn, &head.tool_call_id),
             session: scope.session.clone(),
@@ -112,11 +122,12 @@ impl ApprovalCard {
             turn_id: turn.clone(),
             call_id: head.tool_call_id.clone(),
             tool: head.tool_name.clone(),
-            title: plain_title(&parameters.invocation_message),
-            details: blocks_of(&parameters.invocation_message),
+            title: plain_title(&message),
+            details: blocks_of(&message),
             intention: head.intention.clone(),
-            command: input.command,
-            input: input.text,
+            command,
+            input: text,
+            source: input.command.or(input.text).filter(|_| is_changed),
             input_uri: input.uri,
             folder: scope.folder.clone(),
             worker: scope.worker.clone(),
@@ -127,6 +138,14 @@ impl ApprovalCard {
             phase: ApprovalPhase::Call,
             editable: false,
         }
+    }
+}
+
+/// Returns a text with its hidden characters escaped: the user decides upon what it says.
+fn visible_message(text: &MaybeMarkdown) -> MaybeMarkdown {
+    match text {
+        MaybeMarkdown::Plain(text) => MaybeMarkdown::Plain(visible_prose(text)),
+        MaybeMarkdown::Markdown(text) => MaybeMarkdown::Markdown(visible_prose(text)),
     }
 }
 
@@ -141,7 +160,7 @@ fn options_of(options: &[ConfirmationOption]) -> Vec<RequestOption> {
         };
         Some(RequestOption {
             id: Some(option.id.clone()),
-            label: option.label.clone(),
+            label: visible_label(&option.label, MAX_OPTION_CHARS),
             kind,
         })
     });

@@ -8,6 +8,7 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::UsageInfo;
 use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::timestamp::Timestamp;
 
 use super::Refresh;
@@ -20,6 +21,7 @@ use crate::markdown::{MarkdownBlock, MarkdownDocument, parse_markdown};
 use crate::request::RequestCard;
 use crate::title::{blocks_of, first_line};
 use crate::usage::{CostAmount, UsageRow};
+use crate::visible_text::visible_prose;
 
 /// The rows of a turn.
 ///
@@ -216,9 +218,19 @@ impl TurnCache {
         {
             return;
         }
+        let from = message_source(&message.origin.kind);
         let body = RowBody::Message {
-            from: message_source(&message.origin.kind),
-            blocks: parse_markdown(&message.text),
+            from,
+            // Users type plain text: a command with asterisks is shown as it was sent.
+            blocks: match from {
+                MessageSource::User => {
+                    blocks_of(&MaybeMarkdown::Plain(visible_prose(&message.text)))
+                }
+                MessageSource::Agent
+                | MessageSource::Tool
+                | MessageSource::Automation
+                | MessageSource::System => parse_markdown(&message.text),
+            },
             text: message.text.clone(),
             attachments: attachment_rows(message.attachments.as_deref()),
             at: source.started_at().cloned(),

@@ -45,7 +45,7 @@ pub enum RowBody {
     Message {
         /// Actor that produced the message.
         from: MessageSource,
-        /// The text as Markdown.
+        /// The text: of users as plain text, of others as Markdown.
         blocks: Vec<Arc<MarkdownBlock>>,
         /// The text as it was sent.
         text: String,

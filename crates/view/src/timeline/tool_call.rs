@@ -69,7 +69,7 @@ pub(super) fn call_body(
         }
         ToolCall::Unknown(_) => return None,
     }
-    row.content = call.content().iter().filter_map(call_content).collect();
+    row.content = call_contents(call.content());
     row.request = RequestCard::of_call(&context.scope, turn, call);
     Some(RowBody::ToolCall(Box::new(row)))
 }
@@ -174,6 +174,22 @@ impl ToolCallRow {
         let option = call.selected_option.as_ref();
         self.selected_option = option.map(|option| option.label.clone());
     }
+}
+
+/// Returns the content of a call. The host repeats the output of a command as text, for clients
+/// without terminals.
+fn call_contents(content: &[ToolResultContent]) -> Vec<CallContent> {
+    let mut blocks: Vec<_> = content.iter().filter_map(call_content).collect();
+    let previews = blocks.iter().filter_map(|block| match block {
+        CallContent::Terminal { preview, .. } => preview.clone(),
+        _ => None,
+    });
+    let previews: Vec<_> = previews.collect();
+    blocks.retain(|block| match block {
+        CallContent::Text { text } => !previews.contains(text),
+        _ => true,
+    });
+    blocks
 }
 
 /// Returns a block of content; `None` for an unknown kind.

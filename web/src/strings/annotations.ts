@@ -1,0 +1,70 @@
+// Texts of comments on changed files, and of the keys in the changes panel.
+
+import type { TextSide } from "../contract/annotations";
+
+const SIDES: Record<TextSide, string> = { before: "old", after: "new" };
+
+function lines(side: TextSide, first: number, last: number): string {
+  return first === last ? `${SIDES[side]} line ${first}` : `${SIDES[side]} lines ${first} to ${last}`;
+}
+
+export const annotations = {
+  lines,
+  commentOn: (side: TextSide, line: number) => `Comment on ${lines(side, line, line)}`,
+  editor: (side: TextSide, first: number, last: number) => `Comment on ${lines(side, first, last)}`,
+  placeholder: "What should change here?",
+  add: "Comment",
+  moreAbove: "Add the line above",
+  moreBelow: "Add the line below",
+  fewerBelow: "Leave the last line out",
+  thread: (path: string, where: string) => `Comments on ${path}, ${where}`,
+  wholeFile: "whole file",
+  open: (count: number) => (count === 1 ? "1 open comment" : `${count} open comments`),
+  you: "You",
+  unknownAuthor: "Another client",
+  edited: "edited",
+  unconfirmed: "Not confirmed by the host yet",
+  inReview: "Being sent to the agent",
+  resolvedLabel: "Resolved",
+  gone: "The code of this comment is gone.",
+  leftOut: "These lines are not part of the diff.",
+  resolve: "Resolve",
+  reopen: "Reopen",
+  reply: "Reply",
+  replyTo: "Reply to the comment",
+  edit: "Edit comment",
+  editing: "Text of the comment",
+  remove: "Delete comment",
+  removeQuestion: "Delete this comment?",
+  actions: "Comment actions",
+  cut: "This comment is longer. It cannot be edited here.",
+  hiddenEntries: (count: number) => `${count} more comments are not shown.`,
+  hiddenThreads: (count: number) => `${count} more comments are not shown. They are part of the review.`,
+  orphans: "On files without changes",
+  show: "Show comment",
+  hide: "Hide comment",
+  refused: (reason: string) => `Not accepted: ${reason}`,
+  review: "Send review",
+  reviewOf: (count: number) => `Send review, ${count === 1 ? "1 open comment" : `${count} open comments`}`,
+  reviewHint: "All open comments become one message to the agent.",
+  summary: "Summary (optional)",
+  preview: "Message",
+  queueHint: "A turn is running: the message waits in the queue.",
+  leftOutOf: (count: number) => `${count} comments do not fit. They stay open for another review.`,
+  sendNow: "Send to the agent",
+  queueNow: "Add to the queue",
+  sending: "Sent, waiting for the host",
+  noneOpen: "There are no open comments.",
+  keys: "Keys",
+  keyList: [
+    ["j / k", "Next or previous file"],
+    ["n / p", "Next or previous change in the file"],
+    ["↑ / ↓", "Move to a line"],
+    ["c", "Comment on the line"],
+    ["Shift + ↑ / ↓", "Comment on several lines"],
+    ["v", "Mark the file as reviewed"],
+    ["x", "Undo the file"],
+    ["r", "Send review"],
+    ["?", "Show these keys"],
+  ] as const,
+};
