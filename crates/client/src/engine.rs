@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{
-    DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
+    ClientCapabilities, DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq};
 use agenthost_protocol::rpc::{
@@ -24,6 +24,7 @@ use agenthost_protocol::rpc::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Limits, Wire};
+use serde::Serialize;
 
 use crate::error::EngineError;
 use crate::optimistic::{OptimisticState, PendingAction};
@@ -41,6 +42,8 @@ pub struct EngineOptions {
     pub info: Implementation,
     /// Channels that the client subscribes to in the handshake.
     pub subscriptions: Vec<Uri>,
+    /// Optional features that the client supports.
+    pub capabilities: Option<ClientCapabilities>,
 }
 
 /// The phase of the connection of a [`ClientEngine`].
@@ -106,6 +109,15 @@ impl ClientResponse {
     ///
     /// Returns [`EngineError`] if the response is not a valid response to the command.
     pub fn decode<C: Command>(self) -> Result<Option<Result<C::Result, RpcError>>, EngineError> {
+        self.decode_result()
+    }
+
+    /// Decodes the result of a request that is no command, like [`Self::decode`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`EngineError`] if the response is not valid.
+    pub fn decode_result<R: Wire>(self) -> Result<Option<Result<R, RpcError>>, EngineError> {
         let Some(text) = self.text else {
             return Ok(None);
         };
@@ -114,7 +126,7 @@ impl ClientResponse {
             return Ok(None);
         };
         Ok(Some(match response.outcome {
-            Ok(node) => Ok(C::Result::decode(node)?),
+            Ok(node) => Ok(R::decode(node)?),
             Err(error) => Err(error),
         }))
     }
@@ -237,6 +249,20 @@ impl ClientEngine {
     /// Returns [`EngineError::Encode`] if the request cannot be encoded.
     pub fn request<C: Command>(&mut self, command: &C) -> Result<RequestId, EngineError> {
         self.push_request(command, PendingRequest::Owner)
+    }
+
+    /// Sends a request that is no command of the protocol, such as one for an MCP server. Its
+    /// response is returned by [`Self::take_response`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`EngineError::Encode`] if the request cannot be encoded.
+    pub fn request_method(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<RequestId, EngineError> {
+        self.push_call(method, params, PendingRequest::Owner)
     }
 
     /// Subscribes to a channel. Its state is in the mirror once the host has answered.
@@ -407,9 +433,18 @@ impl ClientEngine {
         command: &C,
         pending: PendingRequest,
     ) -> Result<RequestId, EngineError> {
+        self.push_call(C::METHOD, command, pending)
+    }
+
+    fn push_call(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        pending: PendingRequest,
+    ) -> Result<RequestId, EngineError> {
         let number = self.last_request_id + 1;
         let id = RequestId::from(number);
-        let text = encode::request(&id, C::METHOD, command)?;
+        let text = encode::request(&id, method, params)?;
         self.last_request_id = number;
         self.requests.insert(number, pending);
         self.outgoing.push_back(text);
