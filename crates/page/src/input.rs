@@ -3,6 +3,7 @@
 //! Enums are externally tagged (`{"timer": {}}`): the derived code for tags inside the object
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
+mod apps;
 mod chats;
 mod terminals;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(crate) use apps::AppCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use terminals::TerminalCommand;
 
@@ -194,6 +196,7 @@ pub enum PageCommand {
     },
     Chat(ChatCommand),
     Terminal(TerminalCommand),
+    App(AppCommand),
 }
 
 /// A file that the user adds to a message.

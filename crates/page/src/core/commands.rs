@@ -89,6 +89,7 @@ impl PageCore {
             }
             PageCommand::Chat(command) => self.execute_chat(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
+            PageCommand::App(command) => self.execute_app(id, command),
             PageCommand::SignIn { .. } => {
                 let hint = "sign in on the machine of the host: `agenthost agents`";
                 self.fail(id, hint.to_owned());

@@ -1,5 +1,6 @@
 //! The core as the worker uses it: inputs in, effects out.
 
+mod apps;
 mod chats;
 
 use serde_json::{Value, json};
