@@ -1,6 +1,7 @@
 // Types of the messages between the page, its worker and the WebAssembly core. The core writes this data from its view
 // types; keys and variants are theirs.
 
+import type { AppCommand } from "./contract/apps";
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
@@ -188,6 +189,8 @@ export type ToolCallRow = {
   command?: string;
   input?: string;
   contributor?: string;
+  /** URI of the MCP App that shows the call. */
+  app?: string;
   content: CallContent[];
   request?: RequestCard;
   answeredBy?: string;
@@ -318,6 +321,7 @@ export type Command =
   | { op: "readFile"; uri: string }
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
+  | AppCommand
   | ChatCommand
   | TerminalCommand;
 

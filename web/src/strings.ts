@@ -1,5 +1,6 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
+import { apps } from "./strings/apps";
 import { chats } from "./strings/chats";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
@@ -68,6 +69,7 @@ export const t = {
     label: "Connection",
   },
 
+  apps,
   chats,
   terminals,
   usage,
