@@ -286,10 +286,12 @@ export const steps = {
       cyclic.self = cyclic;
       const odd = [null, 1, "x", [], new Map([["jsonrpc", "2.0"]]), { jsonrpc: "2.0", method: "ui/open-link", id: 1, params: cyclic }, { jsonrpc: "2.0", id: 1n, method: "ping" }, { jsonrpc: "1.0", id: 1, method: "ping" }, { jsonrpc: "2.0", id: {}, method: "ping" }, { jsonrpc: "2.0", id: 9, method: {} }, { jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: Infinity } }, { jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: "9" } }, { jsonrpc: "2.0", method: "__proto__" }];
       for (const message of odd) parent.postMessage(message, "*");
+      addEventListener("message", ({ data }) => (window.answered ??= data.id === 77));
       parent.postMessage({ jsonrpc: "2.0", id: 77, method: "ping", params: { text: "x".repeat(2 << 20) } }, "*");
     });
     // A huge message gets no answer, and a small one after it does.
     assert.deepEqual(await frame.evaluate(() => ask("ping", {})), {});
+    assert.equal(await frame.evaluate(() => window.answered), false);
     await frame.evaluate(() => tell("ui/notifications/size-changed", { height: 1e9 }));
     await page.waitForFunction(() => (document.querySelector("iframe")?.clientHeight ?? 0) > 300);
     assert.ok((await frameOf(page).evaluate((element) => element.clientHeight)) <= 720);
