@@ -3,7 +3,8 @@
 import readline from "node:readline";
 
 const APP = "text/html;profile=mcp-app";
-const calls = [];
+/** Ends the call of `waits`. */
+let release = () => {};
 
 /** The client side of the protocol. `ask` and `tell` are global, so that a step can act as the app. */
 const CLIENT = `
@@ -96,13 +97,16 @@ const tools = [
   tool("missing", { resourceUri: "ui://missing/view" }),
   tool("refresh", { visibility: ["app"] }),
   tool("private", { visibility: ["model"] }),
-  tool("calls", { visibility: ["model", "app"] }),
+  tool("waits", { resourceUri: "ui://weather/view" }),
+  tool("release", { visibility: ["app"] }),
 ];
 
-function call({ name, arguments: input }) {
-  calls.push(name);
-  if (name === "calls") {
-    return { content: [{ type: "text", text: calls.join(" ") }] };
+async function call({ name, arguments: input }) {
+  if (name === "waits") {
+    await new Promise((done) => (release = done));
+  }
+  if (name === "release") {
+    release();
   }
   const degrees = name === "refresh" ? 31 : 20;
   const structuredContent = { city: input?.city, degrees };
@@ -118,10 +122,10 @@ const handlers = {
   "resources/read": ({ uri }) => (resources[uri] ? { contents: [{ uri, ...resources[uri] }] } : undefined),
 };
 
-readline.createInterface({ input: process.stdin }).on("line", (line) => {
+readline.createInterface({ input: process.stdin }).on("line", async (line) => {
   const { id, method, params } = JSON.parse(line);
   if (id === undefined) return;
-  const result = handlers[method]?.(params ?? {});
+  const result = await handlers[method]?.(params ?? {});
   const outcome = result === undefined ? { error: { code: -32002, message: `there is no ${method} ${params?.uri ?? ""}` } } : { result };
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...outcome })}\n`);
 });

@@ -6,11 +6,15 @@ import { createServer } from "node:http";
 const main = (page) => page.getByRole("main");
 
 /** Starts a session with the demo agent, whose message calls a tool. */
-async function callTool(page, tool) {
+async function startCall(page, tool) {
   await page.getByRole("button", { name: "New session" }).first().click();
   await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Demo agent" });
   await page.getByRole("textbox", { name: "Message" }).last().fill(`tool ${tool} {"city":"Rome"}`);
   await page.getByRole("button", { name: "Start session" }).click();
+}
+
+async function callTool(page, tool) {
+  await startCall(page, tool);
   await main(page).getByText("Tool result:", { exact: false }).first().waitFor();
 }
 
@@ -381,7 +385,26 @@ export const steps = {
     assert.deepEqual(page.errors, []);
   },
 
+  async "an app of a running call gets its result when there is one"({ page, assert }) {
+    await startCall(page, "waits");
+    await openButton(page).click();
+    const frame = await (await frameOf(page).elementHandle()).contentFrame();
+    await frame.getByRole("heading", { name: "Rome" }).waitFor();
+    assert.deepEqual(await frame.evaluate(() => received.filter((method) => method.includes("tool"))), ["ui/notifications/tool-input"]);
+    const released = call(frame, "release");
+    await windowOf(page).getByRole("button", { name: "Allow once" }).click();
+    await released;
+    await frame.getByText("20 °C").waitFor();
+    assert.deepEqual(await frame.evaluate(() => received.filter((method) => method.includes("tool"))), ["ui/notifications/tool-input", "ui/notifications/tool-result"]);
+    assert.deepEqual(page.errors, []);
+  },
+
   async "an app ends with its chat, its row and the connection"({ page, newSession, startHost, stopHost, assert }) {
+    await openApp(page);
+    // Its row is scrolled far out of the view.
+    await main(page).getByRole("textbox", { name: "Message" }).last().fill("burst 6000");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await frameOf(page).waitFor({ state: "detached" });
     await openApp(page);
     await newSession(page, "echo another session");
     await main(page).getByText("echo another session").first().waitFor();
