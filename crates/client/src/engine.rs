@@ -9,6 +9,7 @@
 mod handshake;
 mod mirror;
 mod recovery;
+mod response;
 mod saved_state;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,11 +20,9 @@ use agenthost_protocol::connection::{
     ClientCapabilities, DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq};
-use agenthost_protocol::rpc::{
-    CallError, Command, HostNotification, Message, RequestId, RpcError, encode,
-};
+use agenthost_protocol::rpc::{CallError, Command, HostNotification, Message, RequestId, encode};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Document, Limits, Wire};
+use agenthost_protocol::wire::{Document, Limits};
 use serde::Serialize;
 
 use crate::error::EngineError;
@@ -31,6 +30,7 @@ use crate::optimistic::{OptimisticState, PendingAction};
 use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
+pub use response::ClientResponse;
 pub use saved_state::SavedEngine;
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
@@ -89,47 +89,6 @@ pub enum ClientUpdate {
         /// have applied them, and the optimistic state no longer contains them.
         unconfirmed: Vec<(Uri, PendingAction)>,
     },
-}
-
-/// The response to a request, not decoded yet.
-#[derive(Debug)]
-pub struct ClientResponse {
-    /// The id that [`ClientEngine::request`] returned.
-    pub id: RequestId,
-    /// The text of the response, or `None` if the connection was lost before it arrived. The
-    /// host may or may not have executed the request then.
-    text: Option<String>,
-}
-
-impl ClientResponse {
-    /// Decodes the result of a command. The outer error is a broken message, the inner one the
-    /// answer of the host; `None` is a lost connection.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`EngineError`] if the response is not a valid response to the command.
-    pub fn decode<C: Command>(self) -> Result<Option<Result<C::Result, RpcError>>, EngineError> {
-        self.decode_result()
-    }
-
-    /// Decodes the result of a request that is no command, like [`Self::decode`].
-    ///
-    /// # Errors
-    ///
-    /// Returns [`EngineError`] if the response is not valid.
-    pub fn decode_result<R: Wire>(self) -> Result<Option<Result<R, RpcError>>, EngineError> {
-        let Some(text) = self.text else {
-            return Ok(None);
-        };
-        let document = Document::parse(&text, Limits::STATE)?;
-        let Message::Response(response) = Message::decode(&document)? else {
-            return Ok(None);
-        };
-        Ok(Some(match response.outcome {
-            Ok(node) => Ok(R::decode(node)?),
-            Err(error) => Err(error),
-        }))
-    }
 }
 
 /// A request that waits for its response, and who gets it.
