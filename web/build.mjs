@@ -66,7 +66,7 @@ await cp(resolve(root, "public"), target, { recursive: true });
 
 const result = await esbuild.build({
   absWorkingDir: root,
-  entryPoints: { app: "src/main.ts", worker: mock ? "tests/mock-worker.ts" : "src/worker.ts", terminal: "src/terminal-view.ts" },
+  entryPoints: { app: "src/main.ts", worker: mock ? "tests/mock-worker.ts" : "src/worker.ts", terminal: "src/terminal-view.ts", "mcp-app": "src/mcp-app.ts" },
   outdir: target,
   plugins: [svelte],
   bundle: true,

@@ -20,9 +20,8 @@ self.addEventListener("activate", (event) => {
 
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  const path = event.request.mode === "navigate" ? "/" : url.pathname;
-  if (event.request.method === "GET" && url.origin === self.location.origin && [...SHELL, ...LAZY].includes(path)) {
-    event.respondWith(networkFirst(event.request, path));
+  if (event.request.method === "GET" && url.origin === self.location.origin && [...SHELL, ...LAZY].includes(url.pathname)) {
+    event.respondWith(networkFirst(event.request, url.pathname));
   }
 });
 

@@ -2,6 +2,7 @@
 // types; keys and variants are theirs.
 
 import type { AnnotationCommand } from "./contract/annotations";
+import type { AppCommand } from "./contract/apps";
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { SessionCommand } from "./contract/sessions";
 import type { SettingsCommand } from "./contract/settings";
@@ -198,6 +199,8 @@ export type ToolCallRow = {
   command?: string;
   input?: string;
   contributor?: string;
+  /** URI of the MCP App that shows the call. */
+  app?: string;
   content: CallContent[];
   request?: RequestCard;
   answeredBy?: string;
@@ -329,6 +332,7 @@ export type Command =
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
   | AnnotationCommand
+  | AppCommand
   | ChatCommand
   | SessionCommand
   | SettingsCommand

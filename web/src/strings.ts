@@ -1,6 +1,7 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
 import { annotations } from "./strings/annotations";
+import { apps } from "./strings/apps";
 import { chats } from "./strings/chats";
 import { hosts } from "./strings/hosts";
 import { settings } from "./strings/settings";
@@ -74,6 +75,7 @@ export const t = {
   },
 
   annotations,
+  apps,
   chats,
   hosts,
   settings,

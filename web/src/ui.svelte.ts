@@ -162,6 +162,15 @@ export function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>("textarea[data-composer]")?.focus();
 }
 
+/** Adds a text to the message that the user writes. */
+export function appendToComposer(text: string): void {
+  const field = document.querySelector<HTMLTextAreaElement>("textarea[data-composer]");
+  if (field !== null) {
+    field.value = field.value === "" ? text : `${field.value}\n\n${text}`;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
 function readTheme(): ThemeName {
   const kept = localStorage.getItem(THEME_KEY);
   return kept === "light" || kept === "dark" || kept === "contrast" ? kept : "system";

@@ -259,7 +259,9 @@ mkdirSync(join(folder, "config/agenthost"), { recursive: true });
 // An ACP agent whose messages say what it does.
 const demo = resolve(import.meta.dirname, "../../crates/cli/tests/vscode/agent/demo.mjs");
 const agent = `[[agents]]\nid = "demo"\nname = "Demo agent"\ncommand = ["node", ${JSON.stringify(demo)}]\n`;
-writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}`);
+// An MCP server whose tools come with apps.
+const apps = `[[mcp_servers]]\nname = "weather"\ncommand = "node"\nargs = [${JSON.stringify(join(import.meta.dirname, "app-server.mjs"))}]\n`;
+writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${apps}`);
 execFileSync("git", ["init", "-q"], { cwd: project });
 writeFileSync(join(project, "a.txt"), "one\n");
 

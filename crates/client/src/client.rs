@@ -83,6 +83,7 @@ impl Client {
                 client_id: options.client_id,
                 info: options.info,
                 subscriptions: options.subscriptions,
+                capabilities: None,
             }),
             outage: None,
         };

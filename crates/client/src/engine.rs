@@ -9,6 +9,7 @@
 mod handshake;
 mod mirror;
 mod recovery;
+mod response;
 mod saved_state;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,20 +17,20 @@ use std::collections::{BTreeMap, VecDeque};
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{
-    DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
+    ClientCapabilities, DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq};
-use agenthost_protocol::rpc::{
-    CallError, Command, HostNotification, Message, RequestId, RpcError, encode,
-};
+use agenthost_protocol::rpc::{CallError, Command, HostNotification, Message, RequestId, encode};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Document, Limits, Wire};
+use agenthost_protocol::wire::{Document, Limits};
+use serde::Serialize;
 
 use crate::error::EngineError;
 use crate::optimistic::{OptimisticState, PendingAction};
 use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
+pub use response::ClientResponse;
 pub use saved_state::SavedEngine;
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
@@ -41,6 +42,8 @@ pub struct EngineOptions {
     pub info: Implementation,
     /// Channels that the client subscribes to in the handshake.
     pub subscriptions: Vec<Uri>,
+    /// Optional features that the client supports.
+    pub capabilities: Option<ClientCapabilities>,
 }
 
 /// The phase of the connection of a [`ClientEngine`].
@@ -86,38 +89,6 @@ pub enum ClientUpdate {
         /// have applied them, and the optimistic state no longer contains them.
         unconfirmed: Vec<(Uri, PendingAction)>,
     },
-}
-
-/// The response to a request, not decoded yet.
-#[derive(Debug)]
-pub struct ClientResponse {
-    /// The id that [`ClientEngine::request`] returned.
-    pub id: RequestId,
-    /// The text of the response, or `None` if the connection was lost before it arrived. The
-    /// host may or may not have executed the request then.
-    text: Option<String>,
-}
-
-impl ClientResponse {
-    /// Decodes the result of a command. The outer error is a broken message, the inner one the
-    /// answer of the host; `None` is a lost connection.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`EngineError`] if the response is not a valid response to the command.
-    pub fn decode<C: Command>(self) -> Result<Option<Result<C::Result, RpcError>>, EngineError> {
-        let Some(text) = self.text else {
-            return Ok(None);
-        };
-        let document = Document::parse(&text, Limits::STATE)?;
-        let Message::Response(response) = Message::decode(&document)? else {
-            return Ok(None);
-        };
-        Ok(Some(match response.outcome {
-            Ok(node) => Ok(C::Result::decode(node)?),
-            Err(error) => Err(error),
-        }))
-    }
 }
 
 /// A request that waits for its response, and who gets it.
@@ -253,6 +224,20 @@ impl ClientEngine {
     /// Returns [`EngineError::Encode`] if the request cannot be encoded.
     pub fn request<C: Command>(&mut self, command: &C) -> Result<RequestId, EngineError> {
         self.push_request(command, PendingRequest::Owner)
+    }
+
+    /// Sends a request that is no command of the protocol, such as one for an MCP server. Its
+    /// response is returned by [`Self::take_response`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`EngineError::Encode`] if the request cannot be encoded.
+    pub fn request_method(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<RequestId, EngineError> {
+        self.push_call(method, params, PendingRequest::Owner)
     }
 
     /// Subscribes to a channel. Its state is in the mirror once the host has answered.
@@ -423,9 +408,18 @@ impl ClientEngine {
         command: &C,
         pending: PendingRequest,
     ) -> Result<RequestId, EngineError> {
+        self.push_call(C::METHOD, command, pending)
+    }
+
+    fn push_call(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+        pending: PendingRequest,
+    ) -> Result<RequestId, EngineError> {
         let number = self.last_request_id + 1;
         let id = RequestId::from(number);
-        let text = encode::request(&id, C::METHOD, command)?;
+        let text = encode::request(&id, method, params)?;
         self.last_request_id = number;
         self.requests.insert(number, pending);
         self.outgoing.push_back(text);

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod answers;
+mod apps;
 mod away;
 mod changes;
 mod chat;
@@ -28,7 +29,7 @@ use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::connection::{
-    DeliveryOptions, Implementation, SubscribeParams, SubscribeView,
+    ClientCapabilities, DeliveryOptions, Implementation, SubscribeParams, SubscribeView,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq};
 use agenthost_protocol::number::Millis;
@@ -37,6 +38,7 @@ use agenthost_protocol::rpc::Command;
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
+use agenthost_protocol::wire::Object;
 use agenthost_view::customizations::CustomizationFilter;
 use agenthost_view::session_list::SessionFilter;
 use serde::Serialize;
@@ -153,6 +155,9 @@ impl PageCore {
                 title: Some(name.clone()),
             },
             subscriptions: vec![Uri::from(RootChannel::URI)],
+            capabilities: Some(ClientCapabilities {
+                mcp_apps: Some(Object::default()),
+            }),
         }));
         self.client_id = client_id;
         self.device_name = name;

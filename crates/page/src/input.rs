@@ -4,6 +4,7 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod annotations;
+mod apps;
 mod chats;
 mod customizations;
 mod sessions;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use annotations::AnnotationCommand;
+pub(crate) use apps::AppCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use sessions::SessionCommand;
@@ -203,6 +205,7 @@ pub enum PageCommand {
     Settings(SettingsCommand),
     Terminal(TerminalCommand),
     Customization(CustomizationCommand),
+    App(AppCommand),
 }
 
 /// A file that the user adds to a message.

@@ -4,6 +4,7 @@
 //! the WebSocket, which needs a credential. The page cannot be loaded under a foreign host name
 //! (DNS rebinding), framed, or made to run a script that the host did not send.
 
+pub(crate) mod app_frame;
 pub(crate) mod files;
 pub(crate) mod headers;
 pub(crate) mod sign_in;

@@ -22,6 +22,7 @@ pub mod fuzzy;
 pub mod inbox;
 pub mod location;
 pub mod markdown;
+pub mod mcp_app;
 pub mod queue;
 pub mod request;
 pub mod session_list;

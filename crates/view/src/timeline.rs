@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::chat::ChatState;
-use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::ids::{CustomizationId, TurnId};
 use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
 use agenthost_protocol::uri::Uri;
 use serde::{Serialize, Serializer};
@@ -27,6 +27,7 @@ pub use row::{
     MessageSource, RowBody, RowKey, TimelineRow, ToolCallRow, TurnOutcome,
 };
 
+use crate::mcp_app::app_servers;
 use crate::request::RequestScope;
 use cache::{CostTrack, TurnCache, TurnSource};
 
@@ -37,6 +38,8 @@ pub struct TimelineContext {
     pub scope: RequestScope,
     /// Display names of MCP servers and clients, by their ids.
     pub contributors: BTreeMap<String, String>,
+    /// MCP servers whose apps can be shown.
+    pub app_servers: BTreeSet<CustomizationId>,
 }
 
 /// The rows of a chat, kept between updates.
@@ -96,6 +99,7 @@ impl TimelineContext {
         TimelineContext {
             scope: RequestScope::of_chat(uri, session, chat),
             contributors,
+            app_servers: app_servers(session).map(|(id, _)| id.clone()).collect(),
         }
     }
 }

@@ -24,7 +24,7 @@ impl ClientEngine {
             client_info: Some(self.options.info.clone()),
             initial_subscriptions: Some(subscriptions),
             locale: None,
-            capabilities: None,
+            capabilities: self.options.capabilities.clone(),
             meta: None,
         };
         self.push_request(&initialize, PendingRequest::Initialize)?;

@@ -21,6 +21,7 @@ fn engine() -> ClientEngine {
             title: None,
         },
         subscriptions: vec![Uri::from(SESSION)],
+        capabilities: None,
     })
 }
 

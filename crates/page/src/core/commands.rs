@@ -100,6 +100,7 @@ impl PageCore {
             PageCommand::Settings(command) => self.execute_settings(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
             PageCommand::Customization(command) => self.execute_customization(id, command),
+            PageCommand::App(command) => self.execute_app(id, command),
         }
     }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
+use super::apps::{to_app_reply, to_document};
 use super::new_session::MessageDraft;
 use crate::effect::PageEffect;
 
@@ -74,6 +75,10 @@ pub(super) enum ResponsePurpose {
     SignOut { command: u64, resource: String },
     /// A chat that the user creates.
     CreateChat { command: u64, chat: Uri },
+    /// The HTML of an MCP App.
+    OpenApp { command: u64, uri: String },
+    /// The answer to a request of an MCP App.
+    AppRequest { command: u64 },
 }
 
 impl ResponsePurpose {
@@ -85,11 +90,27 @@ impl ResponsePurpose {
             | ResponsePurpose::CreateChat { command, .. }
             | ResponsePurpose::SignIn { command, .. }
             | ResponsePurpose::SignOut { command, .. }
+            | ResponsePurpose::OpenApp { command, .. }
+            | ResponsePurpose::AppRequest { command }
             | ResponsePurpose::Reply { command, .. } => Some(*command),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
             | ResponsePurpose::CodeFile { .. }
             | ResponsePurpose::DiffSide { .. } => None,
+        }
+    }
+
+    /// Returns `true` for requests of MCP Apps.
+    pub(super) fn is_of_app(&self) -> bool {
+        match self {
+            ResponsePurpose::OpenApp { .. } | ResponsePurpose::AppRequest { .. } => true,
+            ResponsePurpose::Create { .. }
+            | ResponsePurpose::Reply { .. }
+            | ResponsePurpose::CreateTerminal { .. }
+            | ResponsePurpose::CreateChat { .. }
+            | ResponsePurpose::Sessions { .. }
+            | ResponsePurpose::Ping
+            | ResponsePurpose::DiffSide { .. } => false,
         }
     }
 }
@@ -153,14 +174,13 @@ impl PageCore {
                     Err(error) => self.fail(command, error.to_string()),
                 }
             }
-            ResponsePurpose::Reply { command, convert } => match convert(response) {
-                Ok(value) => self.effects.push(PageEffect::Done {
-                    id: command,
-                    error: None,
-                    value,
-                }),
-                Err(error) => self.fail(command, error.to_string()),
-            },
+            ResponsePurpose::Reply { command, convert } => self.finish(command, convert(response)),
+            ResponsePurpose::OpenApp { command, uri } => {
+                self.finish(command, to_document(response, &uri));
+            }
+            ResponsePurpose::AppRequest { command } => {
+                self.finish(command, to_app_reply(response));
+            }
             // Its arrival is all that matters.
             ResponsePurpose::Ping => {}
             ResponsePurpose::CodeFile { revision, index } => {
@@ -177,6 +197,19 @@ impl PageCore {
                 self.changes.add_side(reading, is_after, outcome);
                 self.dirty.changes = true;
             }
+        }
+    }
+}
+
+impl PageCore {
+    fn finish(&mut self, command: u64, outcome: Result<Option<Box<RawValue>>, RequestError>) {
+        match outcome {
+            Ok(value) => self.effects.push(PageEffect::Done {
+                id: command,
+                error: None,
+                value,
+            }),
+            Err(error) => self.fail(command, error.to_string()),
         }
     }
 }

@@ -65,10 +65,15 @@ impl PageFiles {
         page
     }
 
+    /// Returns `true` if the host has a page.
+    pub(crate) fn has_index(&self) -> bool {
+        self.index.is_some()
+    }
+
     /// Returns `true` if a request is for the page itself, not for a WebSocket.
     pub(crate) fn is_index_request(&self, method: &Method, headers: &HeaderMap) -> bool {
         let reads = *method == Method::GET || *method == Method::HEAD;
-        reads && self.index.is_some() && !headers.contains_key(header::UPGRADE)
+        reads && self.has_index() && !headers.contains_key(header::UPGRADE)
     }
 }
 
@@ -153,7 +158,7 @@ impl PageFile {
     }
 }
 
-fn not_found() -> Response {
+pub(crate) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "there is no such page\n").into_response()
 }
 

@@ -236,6 +236,54 @@ async fn files_are_compressed_and_not_sent_twice() {
     server.stop().await.unwrap();
 }
 
+/// The frame of an MCP App has an origin of its own, and only the domains that the page names.
+#[tokio::test]
+async fn the_frame_of_an_app_is_a_sandbox() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let frame = get(&server, "/app-frame", &[]).await;
+    assert_eq!(frame.status, 200);
+    assert_eq!(
+        frame.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(frame.header("x-dns-prefetch-control"), Some("off"));
+    assert_eq!(frame.header("set-cookie"), None);
+    expect![[r#"sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; connect-src 'none'; frame-src 'none'; worker-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"#]]
+    .assert_eq(frame.header("content-security-policy").unwrap());
+    let query = "connect=api.example&socket=live.example:8443&resource=*.cdn.example";
+    let frame = get(&server, &format!("/app-frame?{query}"), &[]).await;
+    let policy = frame.header("content-security-policy").unwrap();
+    for directive in [
+        "connect-src https://api.example wss://live.example:8443;",
+        "script-src 'unsafe-inline' https://*.cdn.example;",
+        "sandbox allow-scripts;",
+    ] {
+        assert!(policy.contains(directive), "{policy}");
+    }
+    for wrong in [
+        "connect=a.example;sandbox",
+        "connect=a.example%3B%20sandbox%20allow-same-origin",
+        "connect=a.example,b",
+        "connect=*",
+        "other=a.example",
+        "connect=a.example%0d%0aset-cookie:%20a=b",
+    ] {
+        let refused = get(&server, &format!("/app-frame?{wrong}"), &[]).await;
+        assert_eq!(refused.status, 400, "{wrong}");
+        let policy = refused.header("content-security-policy").unwrap();
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(refused.header("set-cookie"), None);
+    }
+    let posted = post(&server, "/app-frame", &[], "").await;
+    assert_eq!(posted.status, 405);
+    server.stop().await.unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let pageless = serve(config(other.path())).await.unwrap();
+    assert_eq!(get(&pageless, "/app-frame", &[]).await.status, 404);
+    pageless.stop().await.unwrap();
+}
+
 /// A foreign domain name that leads to this machine (DNS rebinding) gets nothing.
 #[tokio::test]
 async fn the_page_is_not_served_under_a_foreign_name() {
@@ -244,7 +292,14 @@ async fn the_page_is_not_served_under_a_foreign_name() {
     let cookie = pair(&server, directory.path(), AccessScope::Terminal).await;
     let port = server.address.unwrap().port();
     let foreign = format!("Host: evil.example:{port}");
-    for path in ["/", "/index.html", "/app.js", "/nowhere", "/device"] {
+    for path in [
+        "/",
+        "/index.html",
+        "/app.js",
+        "/app-frame",
+        "/nowhere",
+        "/device",
+    ] {
         let headers = [foreign.clone(), format!("Cookie: {cookie}")];
         let answer = exchange(&server, &format!("GET {path}"), &headers, "").await;
         assert_eq!(answer.status, 403, "{path}");

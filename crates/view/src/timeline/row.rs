@@ -149,6 +149,9 @@ pub struct ToolCallRow {
     /// Display name of the MCP server or client that executes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contributor: Option<String>,
+    /// URI of the MCP App that shows the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
     /// Content that the call has produced so far.
     pub content: Vec<CallContent>,
     /// Open request of the call.

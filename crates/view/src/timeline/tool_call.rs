@@ -14,6 +14,7 @@ use super::TimelineContext;
 use super::plan::plan_entries;
 use super::row::{CallContent, CallDecision, CallOutcome, CallStatus, RowBody, ToolCallRow};
 use crate::file_edit::EditSummary;
+use crate::mcp_app::app_of_call;
 use crate::request::{RequestCard, call_input};
 use crate::title::plain_title;
 
@@ -98,6 +99,7 @@ fn plain_row(head: &ToolCallHead, context: &TimelineContext) -> ToolCallRow {
         let name = context.contributors.get(id);
         name.map_or_else(|| id.to_owned(), String::clone)
     });
+    let app = app_of_call(head).filter(|(_, server)| context.app_servers.contains(*server));
     ToolCallRow {
         call_id: head.tool_call_id.clone(),
         name: head.display_name.clone(),
@@ -108,6 +110,7 @@ fn plain_row(head: &ToolCallHead, context: &TimelineContext) -> ToolCallRow {
         input: None,
         input_uri: None,
         contributor,
+        app: app.map(|(uri, _)| uri.to_owned()),
         content: Vec::new(),
         request: None,
         decision: None,

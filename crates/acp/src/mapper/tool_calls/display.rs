@@ -10,6 +10,7 @@ use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
 use super::TrackedCall;
+use super::host_calls::APP_META_KEY;
 use crate::mapper::content;
 use crate::mapper::terminal_views::CallTerminals;
 use crate::transport::schema::{ToolCallContent, ToolKind};
@@ -94,6 +95,7 @@ impl TrackedCall {
         // Only the host sets these keys; an agent must not.
         meta.remove("toolKind");
         meta.remove(RAW_INPUT_META_KEY);
+        meta.remove(APP_META_KEY);
         if let Some(kind) = self.kind {
             meta.insert("kind".to_owned(), json!(kind));
         }

@@ -27,6 +27,9 @@ use crate::transport::schema::ToolCallStatus;
 /// shown a second time if the agent reports it later.
 const MAX_UNANNOUNCED_CALLS: usize = 64;
 
+/// Key in the metadata of a call for its MCP App.
+pub(super) const APP_META_KEY: &str = "ui";
+
 /// The message for a call that the agent announced and never made.
 const NEVER_CALLED_MESSAGE: &str = "The agent did not make this call.";
 
@@ -224,7 +227,7 @@ impl TrackedCall {
     /// Returns the MCP App that shows the call (MCP-18).
     pub(crate) fn app_meta(&self) -> Option<(String, Value)> {
         match self.tool.as_ref()? {
-            HostTool::Server(tool) => Some(("ui".to_owned(), tool.ui.clone()?)),
+            HostTool::Server(tool) => Some((APP_META_KEY.to_owned(), tool.ui.clone()?)),
             HostTool::Client(_) => None,
         }
     }

@@ -196,7 +196,11 @@ class Session {
       this.changed(call, { status: 'in_progress' });
       const result = await server.call(tool.name, rawInput);
       const text = (result.content ?? []).map(part => part.text ?? part.type).join(' ');
-      this.changed(call, { status: result.isError ? 'failed' : 'completed', content: [{ type: 'content', content: { type: 'text', text } }] });
+      this.changed(call, {
+        status: result.isError ? 'failed' : 'completed',
+        content: [{ type: 'content', content: { type: 'text', text } }],
+        ...(result.structuredContent && { rawOutput: { structuredContent: result.structuredContent } }),
+      });
       return await this.say(`Tool result${result.isError ? ' (error)' : ''}: ${text}`);
     } finally {
       server.close();
