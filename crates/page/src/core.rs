@@ -39,6 +39,7 @@ use crate::input::{PageInput, TimedInput};
 use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
+use files::FilesPanel;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
 use saved_state::SaveClock;
@@ -70,6 +71,7 @@ pub struct PageCore {
     chat: Option<Uri>,
     changes: ChangesPanel,
     chats: ChatsPanel,
+    files: FilesPanel,
     away: AwayTracker,
     /// The message of a session that is not ready yet.
     first_message: Option<FirstMessage>,
@@ -144,6 +146,7 @@ impl PageCore {
             self.select_default_changeset();
         }
         self.leave_removed_chat();
+        self.sync_files();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);
@@ -168,6 +171,7 @@ impl PageCore {
         match update {
             ClientUpdate::Action(envelope) => {
                 self.mark_channel(&envelope.channel);
+                self.handle_file_changes(&envelope.channel, &envelope.action);
                 self.collect_output(&envelope.channel, &envelope.action);
                 if let Some(origin) = &envelope.origin
                     && origin.client_id.as_str() == self.client_id
@@ -205,6 +209,9 @@ impl PageCore {
 
     /// Marks the slices that show a channel.
     fn mark_channel(&mut self, channel: &Uri) {
+        if Self::is_watch(channel) {
+            return;
+        }
         self.dirty.link = true;
         self.mark_unsaved();
         if Some(channel) == self.chat.as_ref() {

@@ -4,6 +4,7 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+mod files;
 mod terminals;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
+pub(crate) use files::FileCommand;
 pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
@@ -193,6 +195,7 @@ pub enum PageCommand {
         key: String,
     },
     Chat(ChatCommand),
+    File(FileCommand),
     Terminal(TerminalCommand),
 }
 

@@ -87,6 +87,7 @@ impl PageCore {
                 self.dirty.link = true;
                 self.done(id);
             }
+            PageCommand::File(command) => self.execute_file(id, command),
             PageCommand::Chat(command) => self.execute_chat(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
             PageCommand::SignIn { .. } => {

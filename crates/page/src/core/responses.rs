@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
+use super::files::FileResponse;
 use crate::effect::PageEffect;
 
 /// A command whose action waits for the confirmation of the host.
@@ -60,6 +61,8 @@ pub(super) enum ResponsePurpose {
     DiffSide { revision: u64, is_after: bool },
     /// A chat that the user creates.
     CreateChat { command: u64, chat: Uri },
+    /// A request of the files panel.
+    File(FileResponse),
 }
 
 impl ResponsePurpose {
@@ -70,6 +73,7 @@ impl ResponsePurpose {
             | ResponsePurpose::CreateTerminal { command, .. }
             | ResponsePurpose::CreateChat { command, .. }
             | ResponsePurpose::Reply { command, .. } => Some(*command),
+            ResponsePurpose::File(purpose) => purpose.command(),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
             | ResponsePurpose::DiffSide { .. } => None,
@@ -147,6 +151,7 @@ impl PageCore {
                 }),
                 Err(error) => self.fail(command, error.to_string()),
             },
+            ResponsePurpose::File(purpose) => self.handle_file_response(purpose, response),
             // Its arrival is all that matters.
             ResponsePurpose::Ping => {}
             ResponsePurpose::DiffSide { revision, is_after } => {
