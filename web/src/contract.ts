@@ -1,6 +1,7 @@
 // Types of the messages between the page, its worker and the WebAssembly core. The core writes this data from its view
 // types; keys and variants are theirs.
 
+import type { FileCommand } from "./contract/files";
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
@@ -319,6 +320,7 @@ export type Command =
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
   | ChatCommand
+  | FileCommand
   | TerminalCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
@@ -335,6 +337,8 @@ export type SliceName =
   | "composer"
   | "changes"
   | "diff"
+  | "files"
+  | "file"
   | "terminals"
   | "tails"
   | "notes"

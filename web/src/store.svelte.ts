@@ -19,6 +19,7 @@ import type {
   TimelineState,
 } from "./contract";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
+import type { FileRow, FilesView, OpenFile } from "./contract/files";
 import type { TailRow, TerminalsView } from "./contract/terminals";
 
 class RowCell<Row> {
@@ -99,6 +100,8 @@ class PageStore {
   away = $state.raw<AwaySummary | undefined>();
   usage = $state.raw<UsageReport | undefined>();
   terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
+  file = $state.raw<OpenFile | undefined>();
+  readonly files = new KeyedSlice<FileRow, FilesView>({ roots: [], crumbs: [], showsHidden: false, isLive: true });
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
@@ -117,6 +120,11 @@ class PageStore {
         return this.sessions.apply(patch);
       case "inbox":
         return this.inbox.apply(patch);
+      case "files":
+        return this.files.apply(patch);
+      case "file":
+        this.file = (patch.value ?? undefined) as OpenFile | undefined;
+        return;
       case "tails":
         return this.tails.apply(patch);
       case "terminals":

@@ -1,6 +1,7 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
 import { chats } from "./strings/chats";
+import { files } from "./strings/files";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
@@ -69,6 +70,7 @@ export const t = {
   },
 
   chats,
+  files,
   terminals,
   usage,
 
