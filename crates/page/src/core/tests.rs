@@ -1,6 +1,7 @@
 //! The core as the worker uses it: inputs in, effects out.
 
 mod chats;
+mod file_saves;
 mod files;
 
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! Files: reading after a watch has started, lost connections, saves and their conflicts.
+//! Files: reading after a watch has started, lost connections, changes of folders.
 
 use serde_json::{Value, json};
 
 use super::{Page, slice};
 
 const ROOT: &str = "file:///work";
-const FILE: &str = "file:///work/a.rs";
+pub(super) const FILE: &str = "file:///work/a.rs";
 
 fn watch_channel(target: &str) -> String {
     format!("ahp-resource-watch:/{}", target.len())
@@ -25,7 +25,7 @@ fn answer_watch(page: &mut Page, target: &str) {
     page.answer("subscribe", &json!({"snapshot": snapshot}));
 }
 
-fn refuse(page: &mut Page, method: &str, code: i64, message: &str) -> Value {
+pub(super) fn refuse(page: &mut Page, method: &str, code: i64, message: &str) -> Value {
     let request = page.sent(method);
     let error = json!({"code": code, "message": message});
     page.text(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
@@ -44,7 +44,7 @@ fn entries(names: &[&str]) -> Value {
 }
 
 /// A page that shows the folder of the selected session.
-fn browsing(names: &[&str]) -> Page {
+pub(super) fn browsing(names: &[&str]) -> Page {
     let mut page = Page::open();
     page.select();
     page.sent.clear();
@@ -55,7 +55,7 @@ fn browsing(names: &[&str]) -> Page {
     page
 }
 
-fn metadata(etag: &str, size: u64) -> Value {
+pub(super) fn metadata(etag: &str, size: u64) -> Value {
     json!({"uri": FILE, "type": "file", "size": size, "etag": etag})
 }
 
@@ -79,7 +79,7 @@ fn rows(patches: &[Value]) -> Vec<String> {
     order.map(|key| key.as_str().unwrap().to_owned()).collect()
 }
 
-fn result(page: &mut Page) -> Value {
+pub(super) fn result(page: &mut Page) -> Value {
     assert_eq!(page.done.len(), 1, "{:?}", page.done);
     page.done.remove(0)
 }
@@ -272,114 +272,6 @@ fn the_content_of_a_file_that_was_left_is_ignored() {
         page.command(json!({"op": op, "start": 0, "end": 1}));
         assert_eq!(result(&mut page)["error"], "no text file is open");
     }
-}
-
-fn save(page: &mut Page, text: &str, etag: &str) -> Value {
-    page.command(json!({
-        "op": "file.save", "uri": FILE, "text": text, "etag": etag, "isNew": false, "lineEnding": "crLf",
-    }));
-    let request = page.sent("resourceWrite");
-    page.sent.insert(0, request.clone());
-    request["params"].clone()
-}
-
-#[test]
-fn a_save_is_checked_against_the_version_that_was_edited() {
-    let mut page = browsing(&["a.rs"]);
-    let params = save(&mut page, "a\nb", "e1");
-    assert_eq!(
-        (
-            &params["data"],
-            &params["ifMatch"],
-            params.get("createOnly")
-        ),
-        (&json!("a\r\nb"), &json!("e1"), None)
-    );
-    page.answer("resourceWrite", &json!({}));
-    page.answer("resourceResolve", &metadata("e2", 4));
-    page.answer(
-        "resourceRead",
-        &json!({"data": "a\r\nb", "encoding": "utf-8"}),
-    );
-    assert_eq!(
-        result(&mut page)["value"],
-        json!({"state": "saved", "etag": "e2"})
-    );
-}
-
-#[test]
-fn conflicts_name_the_version_of_the_host() {
-    // The file has another text, or it was changed right after the write.
-    for refused in [true, false] {
-        let mut page = browsing(&["a.rs"]);
-        save(&mut page, "mine", "e1");
-        if refused {
-            refuse(&mut page, "resourceWrite", -32011, "changed");
-        } else {
-            page.answer("resourceWrite", &json!({}));
-        }
-        page.answer("resourceResolve", &metadata("e9", 6));
-        page.answer(
-            "resourceRead",
-            &json!({"data": "theirs", "encoding": "utf-8"}),
-        );
-        assert_eq!(
-            result(&mut page)["value"],
-            json!({"state": "conflict", "etag": "e9"})
-        );
-    }
-    // The file is gone, or so large that it cannot be the same.
-    let mut page = browsing(&["a.rs"]);
-    save(&mut page, "mine", "e1");
-    refuse(&mut page, "resourceWrite", -32011, "changed");
-    refuse(&mut page, "resourceResolve", -32008, "does not exist");
-    assert_eq!(result(&mut page)["value"], json!({"state": "deleted"}));
-    save(&mut page, "mine", "e1");
-    refuse(&mut page, "resourceWrite", -32011, "changed");
-    page.answer("resourceResolve", &metadata("e9", 99_000_000));
-    assert_eq!(result(&mut page)["value"]["state"], "conflict");
-}
-
-#[test]
-fn a_save_whose_answer_was_lost_is_no_conflict() {
-    let mut page = browsing(&["a.rs"]);
-    save(&mut page, "mine", "e1");
-    refuse(&mut page, "resourceWrite", -32011, "changed");
-    page.answer("resourceResolve", &metadata("e2", 4));
-    page.answer(
-        "resourceRead",
-        &json!({"data": "mine", "encoding": "utf-8"}),
-    );
-    assert_eq!(
-        result(&mut page)["value"],
-        json!({"state": "saved", "etag": "e2"})
-    );
-}
-
-#[test]
-fn a_save_without_a_connection_or_with_a_refusal_fails_with_the_reason() {
-    let mut page = browsing(&["a.rs"]);
-    save(&mut page, "mine", "e1");
-    refuse(
-        &mut page,
-        "resourceWrite",
-        -32009,
-        "needs the scope `operate`",
-    );
-    assert_eq!(result(&mut page)["error"], "needs the scope `operate`");
-    save(&mut page, "mine", "e1");
-    page.input(json!({"kind": "socketClosed", "code": 1006, "reason": ""}));
-    assert_eq!(
-        result(&mut page)["error"],
-        "the connection was lost before the response arrived"
-    );
-    page.command(json!({
-        "op": "file.save", "uri": FILE, "text": "x", "etag": "e1", "isNew": false, "lineEnding": "lf",
-    }));
-    assert_eq!(
-        result(&mut page)["error"],
-        "there is no connection to the host"
-    );
 }
 
 #[test]
