@@ -160,6 +160,8 @@ impl OpenFile {
 
 impl PageCore {
     pub(super) fn open_file(&mut self, id: u64, uri: Uri) {
+        // Folders of another session would close the file when the panel is shown.
+        self.update_file_roots();
         let is_same = self.files.open.as_ref().is_some_and(|open| open.uri == uri);
         if is_same {
             self.want_file(&uri);
