@@ -1,5 +1,6 @@
 // Files that the user adds to a message: by the file dialog, by pasting, or by dropping.
 
+import { readBase64 } from "./base64";
 import type { NewAttachment } from "./contract";
 import { t } from "./strings";
 
@@ -58,13 +59,4 @@ async function read(file: File): Promise<DraftAttachment> {
   lastKey += 1;
   const preview = contentType.startsWith("image/") ? URL.createObjectURL(file) : undefined;
   return { key: lastKey, name: file.name, contentType, data, size: file.size, ...(preview !== undefined && { preview }) };
-}
-
-function readBase64(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
-    reader.onerror = () => reject(reader.error ?? new Error(file.name));
-    reader.readAsDataURL(file);
-  });
 }

@@ -3,6 +3,7 @@
 
 import type { AnnotationCommand } from "./contract/annotations";
 import type { AppCommand } from "./contract/apps";
+import type { FileCommand } from "./contract/files";
 import type { ChatCommand, ChatRow } from "./contract/chats";
 import type { SessionCommand } from "./contract/sessions";
 import type { SettingsCommand } from "./contract/settings";
@@ -336,6 +337,7 @@ export type Command =
   | ChatCommand
   | SessionCommand
   | SettingsCommand
+  | FileCommand
   | TerminalCommand
   | CustomizationCommand;
 
@@ -355,6 +357,8 @@ export type SliceName =
   | "diff"
   | "settings"
   | "annotations"
+  | "files"
+  | "file"
   | "terminals"
   | "tails"
   | "customizations"

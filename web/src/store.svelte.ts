@@ -22,6 +22,7 @@ import type { AnnotationTotals, CommentThread } from "./contract/annotations";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
 import type { SettingsForm } from "./contract/settings";
 import type { CustomizationRow, CustomizationsView, ReviewView } from "./contract/customizations";
+import type { FileRow, FilesView, OpenFile } from "./contract/files";
 import type { TailRow, TerminalsView } from "./contract/terminals";
 
 class RowCell<Row> {
@@ -106,6 +107,8 @@ class PageStore {
   codeReview = $state.raw<ReviewView | undefined>();
   readonly customizations = new KeyedSlice<CustomizationRow, CustomizationsView | null>(null);
   readonly annotations = new KeyedSlice<CommentThread, AnnotationTotals>({ available: false, open: 0, total: 0, hidden: 0, files: {} });
+  file = $state.raw<OpenFile | undefined>();
+  readonly files = new KeyedSlice<FileRow, FilesView>({ roots: [], crumbs: [], showsHidden: false, isLive: true });
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
@@ -126,6 +129,11 @@ class PageStore {
         return this.inbox.apply(patch);
       case "annotations":
         return this.annotations.apply(patch);
+      case "files":
+        return this.files.apply(patch);
+      case "file":
+        this.file = (patch.value ?? undefined) as OpenFile | undefined;
+        return;
       case "tails":
         return this.tails.apply(patch);
       case "customizations":

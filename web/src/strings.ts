@@ -6,6 +6,7 @@ import { chats } from "./strings/chats";
 import { hosts } from "./strings/hosts";
 import { settings } from "./strings/settings";
 import { customizations } from "./strings/customizations";
+import { files } from "./strings/files";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
@@ -80,6 +81,7 @@ export const t = {
   hosts,
   settings,
   customizations,
+  files,
   terminals,
   usage,
 

@@ -7,7 +7,7 @@ import { store } from "./store.svelte";
 
 /** `panel` shows the panel that was picked under `more`. */
 export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more" | "panel";
-export const PANELS = ["changes", "terminals", "customizations", "usage", "settings"] as const;
+export const PANELS = ["changes", "files", "terminals", "customizations", "usage", "settings"] as const;
 export type PanelName = (typeof PANELS)[number];
 export type ThemeName = "system" | "light" | "dark" | "contrast";
 export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };

@@ -51,6 +51,7 @@ use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
 use code_review::OpenReview;
+use files::FilesPanel;
 use link::LinkTracker;
 use new_session::{FirstMessage, PendingFork};
 use responses::{
@@ -90,6 +91,7 @@ pub struct PageCore {
     changes: ChangesPanel,
     annotations: AnnotationsPanel,
     chats: ChatsPanel,
+    files: FilesPanel,
     away: AwayTracker,
     /// The message of a session that is not ready yet.
     first_message: Option<FirstMessage>,
@@ -180,6 +182,7 @@ impl PageCore {
         self.leave_removed_chat();
         self.sync_review();
         self.follow_annotations();
+        self.sync_files();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);
@@ -204,6 +207,7 @@ impl PageCore {
         match update {
             ClientUpdate::Action(envelope) => {
                 self.mark_channel(&envelope.channel);
+                self.handle_file_changes(&envelope.channel, &envelope.action);
                 self.collect_output(&envelope.channel, &envelope.action);
                 if let Some(origin) = &envelope.origin
                     && origin.client_id.as_str() == self.client_id
@@ -241,6 +245,9 @@ impl PageCore {
 
     /// Marks the slices that show a channel.
     fn mark_channel(&mut self, channel: &Uri) {
+        if Self::is_watch(channel) {
+            return;
+        }
         self.dirty.link = true;
         self.mark_unsaved();
         if Some(channel) == self.chat.as_ref() {

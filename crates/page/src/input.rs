@@ -7,6 +7,7 @@ mod annotations;
 mod apps;
 mod chats;
 mod customizations;
+mod files;
 mod sessions;
 mod settings;
 mod terminals;
@@ -20,6 +21,7 @@ pub(crate) use annotations::AnnotationCommand;
 pub(crate) use apps::AppCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use customizations::{CustomizationCommand, Secret};
+pub(crate) use files::FileCommand;
 pub(crate) use sessions::SessionCommand;
 pub(crate) use settings::SettingsCommand;
 pub(crate) use terminals::TerminalCommand;
@@ -203,6 +205,7 @@ pub enum PageCommand {
     Chat(ChatCommand),
     Session(SessionCommand),
     Settings(SettingsCommand),
+    File(FileCommand),
     Terminal(TerminalCommand),
     Customization(CustomizationCommand),
     App(AppCommand),

@@ -36,6 +36,41 @@ pub fn name_of(path: &str) -> &str {
     }
 }
 
+/// Maximum length of a file name in bytes, on all common file systems.
+const MAX_NAME_BYTES: usize = 255;
+
+/// Returns `true` if a text can be the name of a file: one segment of a path.
+pub fn is_file_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && name.len() <= MAX_NAME_BYTES && !name.contains(['/', '\0'])
+}
+
+/// Returns the URI of a file in a folder. Everything but letters, digits and `-_.~` is escaped,
+/// as hosts do it.
+pub fn child_uri(folder: &Uri, name: &str) -> Uri {
+    let mut uri = folder.as_str().trim_end_matches('/').to_owned();
+    uri.push('/');
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Uri::from(uri)
+}
+
+/// Returns the URI of the folder that contains a file; `None` for the topmost folder.
+pub fn parent_uri(uri: &Uri) -> Option<Uri> {
+    let text = uri.as_str().trim_end_matches('/');
+    let (parent, _) = text.rsplit_once('/')?;
+    let is_root = parent.ends_with('/');
+    (!is_root || text.len() > parent.len() + 1).then(|| {
+        // `file:///a` is in `file:///`.
+        let slash = if is_root { "/" } else { "" };
+        Uri::from(format!("{parent}{slash}"))
+    })
+}
+
 /// Decodes percent escapes. Escapes that are malformed or no UTF-8 stay as they are.
 fn decode_escapes(text: &str) -> String {
     if !text.contains('%') {
@@ -86,6 +121,25 @@ mod tests {
             ("file:///", "/"),
         ] {
             assert_eq!(path_of(&Uri::from(uri)), path, "{uri}");
+        }
+    }
+
+    #[test]
+    fn names_become_uris_and_back() {
+        let folder = Uri::from("file:///a%20b/");
+        for name in ["x.rs", "ü #?%", "<b>\u{202e}\n", "-_.~"] {
+            let uri = child_uri(&folder, name);
+            assert!(uri.as_str().is_ascii() && is_file_name(name), "{uri}");
+            assert_eq!(path_of(&uri), format!("/a b/{name}"));
+            assert_eq!(parent_uri(&uri), Some(Uri::from("file:///a%20b")));
+        }
+        assert_eq!(
+            parent_uri(&Uri::from("file:///a")),
+            Some(Uri::from("file:///"))
+        );
+        assert_eq!(parent_uri(&Uri::from("file:///")), None);
+        for name in ["", ".", "..", "a/b", "a\0", &"x".repeat(256)] {
+            assert!(!is_file_name(name), "{name}");
         }
     }
 

@@ -95,6 +95,7 @@ impl PageCore {
                 self.done(id);
             }
             PageCommand::Annotation(command) => self.execute_annotation(id, command),
+            PageCommand::File(command) => self.execute_file(id, command),
             PageCommand::Chat(command) => self.execute_chat(id, command),
             PageCommand::Session(command) => self.execute_session(id, command),
             PageCommand::Settings(command) => self.execute_settings(id, command),

@@ -181,6 +181,7 @@ impl PageCore {
                 self.wake_after(PING_AFTER_MS);
                 self.list_sessions();
                 self.sync_subscriptions();
+                self.resume_files();
             }
             // The next connection tries the other form of `reconnect`.
             EnginePhase::Reopen => self.connect(),

@@ -14,6 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
 use super::apps::{to_app_reply, to_document};
+use super::files::FileResponse;
 use super::new_session::MessageDraft;
 use crate::effect::PageEffect;
 
@@ -79,6 +80,8 @@ pub(super) enum ResponsePurpose {
     OpenApp { command: u64, uri: String },
     /// The answer to a request of an MCP App.
     AppRequest { command: u64 },
+    /// A request of the files panel.
+    File(FileResponse),
 }
 
 impl ResponsePurpose {
@@ -93,6 +96,7 @@ impl ResponsePurpose {
             | ResponsePurpose::OpenApp { command, .. }
             | ResponsePurpose::AppRequest { command }
             | ResponsePurpose::Reply { command, .. } => Some(*command),
+            ResponsePurpose::File(purpose) => purpose.command(),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
             | ResponsePurpose::CodeFile { .. }
@@ -110,6 +114,10 @@ impl ResponsePurpose {
             | ResponsePurpose::CreateChat { .. }
             | ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
+            | ResponsePurpose::File(_)
+            | ResponsePurpose::CodeFile { .. }
+            | ResponsePurpose::SignIn { .. }
+            | ResponsePurpose::SignOut { .. }
             | ResponsePurpose::DiffSide { .. } => false,
         }
     }
@@ -181,6 +189,7 @@ impl PageCore {
             ResponsePurpose::AppRequest { command } => {
                 self.finish(command, to_app_reply(response));
             }
+            ResponsePurpose::File(purpose) => self.handle_file_response(purpose, response),
             // Its arrival is all that matters.
             ResponsePurpose::Ping => {}
             ResponsePurpose::CodeFile { revision, index } => {

@@ -87,7 +87,7 @@ impl PageCore {
         self.save_clock.saved_at = self.now;
         let is_small = |channel: &Uri| {
             // What programs print and users type into them stays on the host.
-            if Self::is_terminal(channel) {
+            if Self::is_terminal(channel) || Self::is_watch(channel) {
                 return false;
             }
             let state = engine.confirmed_state(channel);

@@ -192,6 +192,7 @@ impl PageCore {
         if dirty.panels {
             self.draw_output();
             self.draw_terminals(&mut slices, &mut patches);
+            self.draw_files(&mut slices, &mut patches);
             self.draw_panels(&mut slices, &mut patches);
         }
         self.slices = slices;

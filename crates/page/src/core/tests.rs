@@ -3,6 +3,8 @@
 mod annotations;
 mod apps;
 mod chats;
+mod file_saves;
+mod files;
 
 use serde_json::{Value, json};
 
