@@ -1,4 +1,4 @@
-//! What the core asks the worker to do.
+//! Requests of the core to the worker.
 
 use agenthost_protocol::uri::Uri;
 use agenthost_view::timeline::RowSplice;

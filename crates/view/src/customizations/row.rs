@@ -1,4 +1,4 @@
-//! Rows of the tree.
+//! Rows of the tree of customizations.
 
 use std::collections::BTreeSet;
 
@@ -149,7 +149,7 @@ pub enum CodeState {
     Approved,
 }
 
-/// What rows need to know beside their customization.
+/// Session state and approved keys, from which rows are built.
 pub(super) struct RowContext<'a> {
     session: &'a SessionState,
     approved: Vec<&'a str>,
