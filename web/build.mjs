@@ -3,7 +3,7 @@
 // The output depends only on the sources and the lock file: file names are fixed, paths are relative to this folder,
 // and nothing contains a time. `--mock` replaces the worker by one that plays canned patches.
 
-import { cp, mkdir, readFile, rm } from "node:fs/promises";
+import { appendFile, cp, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -14,11 +14,13 @@ const words = process.argv.slice(2);
 const mock = words.includes("--mock");
 const target = resolve(process.cwd(), words.find((word) => !word.startsWith("--")) ?? "dist-dev");
 
-/** Compiles `.svelte` and `.svelte.ts` files. The styles of a component become a CSS file of the bundle. */
+/** Styles of the components by file. All of them go into `app.css`: nothing would load those of a later chunk. */
+const styles = new Map();
+
+/** Compiles `.svelte` and `.svelte.ts` files. */
 const svelte = {
   name: "svelte",
   setup(build) {
-    const styles = new Map();
 
     build.onLoad({ filter: /\.svelte$/, namespace: "file" }, async ({ path }) => {
       const filename = relative(root, path);
@@ -29,12 +31,10 @@ const svelte = {
         cssHash: ({ name, hash, css }) => `${name.toLowerCase()}-${hash(css).slice(0, 4)}`,
         dev: false,
       });
-      let contents = js.code;
       if (css?.code) {
         styles.set(filename, css.code);
-        contents += `\nimport ${JSON.stringify(`styles:${filename}`)};`;
       }
-      return { contents, loader: "js", warnings: warnings.map((warning) => describe(warning, filename)) };
+      return { contents: js.code, loader: "js", warnings: warnings.map((warning) => describe(warning, filename)) };
     });
 
     build.onLoad({ filter: /\.svelte\.ts$/, namespace: "file" }, async ({ path }) => {
@@ -47,9 +47,6 @@ const svelte = {
       const { js, warnings } = compileModule(plain.code, { filename, generate: "client", dev: false });
       return { contents: js.code, loader: "js", warnings: warnings.map((warning) => describe(warning, filename)) };
     });
-
-    build.onResolve({ filter: /^styles:/ }, ({ path }) => ({ path: path.slice("styles:".length), namespace: "styles" }));
-    build.onLoad({ filter: /.*/, namespace: "styles" }, ({ path }) => ({ contents: styles.get(path), loader: "css" }));
   },
 };
 
@@ -64,14 +61,14 @@ await rm(target, { recursive: true, force: true });
 await mkdir(target, { recursive: true });
 await cp(resolve(root, "public"), target, { recursive: true });
 
-const result = await esbuild.build({
+const targets = ["es2022", "chrome116", "firefox121", "safari17"];
+const options = {
   absWorkingDir: root,
-  entryPoints: { app: "src/main.ts", worker: mock ? "tests/mock-worker.ts" : "src/worker.ts", terminal: "src/terminal-view.ts", "mcp-app": "src/mcp-app.ts" },
   outdir: target,
   plugins: [svelte],
   bundle: true,
   format: "esm",
-  target: ["es2022", "chrome116", "firefox121", "safari17"],
+  target: targets,
   conditions: ["svelte", "browser", "production"],
   mainFields: ["svelte", "browser", "module", "main"],
   define: { "process.env.NODE_ENV": '"production"' },
@@ -79,7 +76,24 @@ const result = await esbuild.build({
   legalComments: "none",
   charset: "utf8",
   logLevel: "warning",
-});
-if (result.warnings.length > 0) {
-  process.exitCode = 1;
+};
+const builds = [
+  // Parts of the page that are imported on demand are files of their own.
+  { entryPoints: { app: "src/main.ts" }, splitting: true, chunkNames: "chunk-[hash]" },
+  {
+    entryPoints: {
+      worker: mock ? "tests/mock-worker.ts" : "src/worker.ts",
+      terminal: "src/terminal-view.ts",
+      "mcp-app": "src/mcp-app.ts",
+    },
+  },
+];
+for (const build of builds) {
+  const result = await esbuild.build({ ...options, ...build });
+  if (result.warnings.length > 0) {
+    process.exitCode = 1;
+  }
 }
+const ofComponents = [...styles.keys()].sort().map((file) => styles.get(file));
+const css = await esbuild.transform(ofComponents.join("\n"), { loader: "css", minify: true, target: targets });
+await appendFile(resolve(target, "app.css"), css.code);

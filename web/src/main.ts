@@ -1,6 +1,7 @@
 // Entry of the page.
 
 import { mount } from "svelte";
+import "@xterm/xterm/css/xterm.css";
 import "./theme.css";
 import App from "./components/App.svelte";
 import { hosts } from "./hosts.svelte";

@@ -75,6 +75,11 @@ export const t = {
     label: "Connection",
   },
 
+  lazy: {
+    loading: "Loading…",
+    failed: "This part of the page could not be loaded. Reload the page when the host can be reached.",
+  },
+
   annotations,
   apps,
   chats,

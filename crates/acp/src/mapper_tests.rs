@@ -1,10 +1,10 @@
 //! Recorded conversations: the messages of agents, and the events and actions that they map to.
 //!
 //! In a script each line is a keyword and some JSON: `begin`, `update`, `ask` (a permission
-//! request), `approve` and `refuse` (with the id of a call), `question` (an elicitation),
-//! `answer` (the response to the prompt), `error`; `client` and `server` (a tool that the host
-//! offers), `called` (a call, a client tool, and its arguments) and `completed`. Every action
-//! is also applied to a chat, and has to change it.
+//! request), `approve` and `refuse` (with the id of a call), `question` (an elicitation), `answer`
+//! (the response to the prompt), `error`; `client` and `server` (a tool that the host offers),
+//! `called` (a call, a client tool, and its arguments) and `completed`. Every action is also
+//! applied to a chat and, except for usage reports, must change it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -166,7 +166,7 @@ impl ScriptRun {
         });
     }
 
-    /// What the host does with a call of a client's tool.
+    /// Applies the actions with which the host reports a call of a client tool.
     fn run_client_tool(&mut self, id: &str, tool: &str, input: &str) {
         if !self.output.contains(&format!("\"toolCallId\":\"{id}\"")) {
             let start = json!({"toolName": tool, "displayName": tool,
@@ -197,7 +197,7 @@ impl ScriptRun {
                 }
                 MappedEvent::Turn(turn_event) => {
                     for mut action in self.turn.map(turn_event) {
-                        // The host does this to the actions of every agent.
+                        // The host cleans the actions of every agent in this way.
                         clean_action(&mut action);
                         let json = wire::to_json(&Action::Chat(action.clone())).to_string();
                         writeln!(self.output, "{}", shorten(&json)).unwrap();
@@ -233,7 +233,7 @@ impl ScriptRun {
         }
     }
 
-    /// Only legal steps change something.
+    /// Applies an action to the chat, and asserts that it changes the chat. A usage report may not.
     fn reduce(&mut self, action: &Action) {
         let is_usage = matches!(action, Action::Chat(ChatAction::Usage(_)));
         let outcome = self.chat.reduce(action);
@@ -244,7 +244,7 @@ impl ScriptRun {
     }
 }
 
-/// Addresses of content are long, and the same everywhere.
+/// Shortens content URIs to `kept:NAME`, and removes nonces and the id of the first turn.
 fn shorten(json: &str) -> String {
     let mut short = String::new();
     let mut rest = json;
@@ -254,7 +254,7 @@ fn shorten(json: &str) -> String {
         let (path, query) = found.split_once('?').unwrap();
         short.push_str("kept:");
         short.push_str(path.rsplit('/').next().unwrap_or_default());
-        // The session, a full stop and the hash.
+        // Skips the query: the session, a full stop and the hash.
         rest = query.get(97..).unwrap();
     }
     short.push_str(rest);

@@ -1,4 +1,4 @@
-//! Agents that speak ACP, with a process that does what prompts say.
+//! Agents that speak ACP, in a process that runs the script in each prompt.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::acp_agent;
 use crate::bench::{Bench, chat};
 
-/// The process that is the agent; nothing to test.
+/// Runs the scripted agent if this process was started as one; otherwise there is nothing to test.
 #[test]
 fn the_agent() {
     acp_agent::run_as_agent();
@@ -62,7 +62,7 @@ async fn stop_reason(mode: &str) -> String {
     event.strip_prefix("stopped: ").unwrap().to_owned()
 }
 
-/// What was said in a turn, up to its end.
+/// Runs a turn, and returns its events up to its end.
 pub(crate) async fn run_turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
     bench.prompt(turn, script);
     finish_turn(bench, turn).await
@@ -103,7 +103,7 @@ fn permission_script() -> String {
 #[tokio::test]
 async fn a_conversation_among_noise() {
     let mut bench = open_agent(agent("early"), None, None);
-    // What was said of the session before it was there.
+    // The agent announces its commands before it has answered `session/new`.
     assert_eq!(bench.next().await, "1 commands");
     assert_eq!(bench.next().await, "opened");
     let script = "say Hel;; raw Loading model...;; bytes;; say lo;; raw {\"level\":\"info\"};; update {\"sessionUpdate\":\"new\"};; \
@@ -147,14 +147,15 @@ async fn permissions_get_the_option_that_was_picked() {
     }
 }
 
-/// Three of ten agents wait forever if nobody answers what they asked.
+/// Cancelling a turn answers its open permission request. Three of the ten agents that were tried
+/// would wait for the answer forever.
 #[tokio::test]
 async fn cancelling_answers_what_is_open() {
     let mut bench = open("").await;
     bench.prompt("t1", &permission_script());
     bench.until("ready").await;
     bench.cancel("t1");
-    // The first one has ended when this is heard: there is one at a time.
+    // An agent runs one turn of a session at a time, so this one shows that the first has ended.
     let events = run_turn(&mut bench, "t2", "say again").await;
     assert_eq!(events, ["text \"again\"", "end t2"]);
     bench.prompt("t3", "say waiting;; wait");
@@ -230,7 +231,7 @@ async fn what_can_not_start_says_why() {
 async fn modes_and_options_are_configuration() {
     let config = json!({"mode": "do"});
     let mut bench = open_agent(agent("modes"), None, Some(config));
-    // The mode that was asked for is set before anything is told.
+    // The requested mode is set before the options are published.
     let events = bench.until("options").await;
     assert_eq!(
         events.last().unwrap(),
@@ -346,7 +347,7 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
     assert_eq!(shown[1][3]["text"], "theirs:\n\nhello");
 }
 
-/// PRT-4, TOO-26: what a file was and is can be read.
+/// PRT-4, TOO-26: clients can read the content of a file before and after an edit.
 #[tokio::test]
 async fn edits_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -398,8 +399,8 @@ async fn each_chat_has_an_agent_session() {
     assert_eq!(events, ["text \"three\"", "end t3"]);
 }
 
-/// What is asked about nobody's session is answered; what is asked when
-/// nobody is there to answer, too.
+/// Requests about an unknown session, and requests that arrive after the turn has ended, are
+/// answered, so that the agent does not wait forever.
 #[tokio::test]
 async fn questions_without_anybody_to_ask_are_answered() {
     let mut bench = open("").await;
@@ -412,7 +413,8 @@ async fn questions_without_anybody_to_ask_are_answered() {
         assert!(event.contains("no session `nobody`"), "{event}");
     }
     assert!(events[2].contains("-32601"), "{events:?}");
-    // After the turn: what it would say of the answers is dropped.
+    // These requests arrive after the turn, so the text that the agent sends about the answers is
+    // dropped.
     let options = r#"{"toolCall": {"toolCallId": "c1"}, "options": []}"#;
     let title = r#"after update {"sessionUpdate": "session_info_update", "title": "On"}"#;
     let script = format!(
@@ -439,7 +441,7 @@ async fn nothing_is_left_when_the_session_ends() {
     assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
 }
 
-/// Waits until a process is gone whose number was said.
+/// Waits until a process is gone or a zombie. The event is the text with its process id.
 pub(crate) async fn wait_until_gone(event: &str) {
     let number: u32 = event
         .trim_start_matches("text ")
@@ -458,7 +460,7 @@ pub(crate) async fn wait_until_gone(event: &str) {
     }
 }
 
-/// Also when nobody wants to know of the chat any more.
+/// A rewind during a turn kills an agent that does not stop, with the processes that it started.
 #[tokio::test]
 async fn a_chat_that_is_cut_leaves_nothing_running() {
     let timeout = Duration::from_millis(300);
@@ -475,7 +477,8 @@ async fn a_chat_that_is_cut_leaves_nothing_running() {
     assert_eq!(events, ["text \"back\"", "end t2"]);
 }
 
-/// Who only agrees does not agree forever.
+/// An approval that names no option never selects an `allow_always` option: the user has approved
+/// only this call.
 #[tokio::test]
 async fn nothing_is_allowed_for_longer_than_was_said() {
     let mut bench = open("").await;
@@ -494,7 +497,7 @@ async fn nothing_is_allowed_for_longer_than_was_said() {
     assert!(events.contains("nothing was picked"), "{events}");
 }
 
-/// What is almost right is taken for what it was meant to be.
+/// A message with a lone surrogate is accepted, and the surrogate becomes U+FFFD.
 #[tokio::test]
 async fn half_a_character_does_not_cost_the_rest() {
     let mut bench = open("").await;

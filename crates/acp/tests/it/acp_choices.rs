@@ -1,5 +1,5 @@
-//! Choices that can't be: those that let an agent do everything, and those that
-//! it refuses.
+//! Option values that are not set: those with which an agent approves everything itself, and those
+//! that the agent rejects.
 
 use agenthost_acp::{AcpProfile, AutoApprovePolicy};
 use agenthost_core::agent::AgentCommand;
@@ -14,13 +14,14 @@ fn configure(bench: &mut Bench, values: &Value) {
     });
 }
 
-/// Opens an agent that has a mode for everything; says what it told up to then.
+/// Opens an agent with a mode that approves everything. Returns its events up to the point at which
+/// it is open and has published its options.
 async fn open(profile: AcpProfile, mode: &str) -> (Bench, Vec<String>) {
     let agent = agent("modes trusting").with_profile(profile);
     let config = Some(json!({"mode": mode}));
     let mut bench = open_agent(agent, None, config);
     let mut open_events = bench.until("opened").await;
-    // What it was told to choose, it has answered by then or answers next.
+    // The agent has answered the request for the mode by now, or its options arrive next.
     if !open_events.iter().any(|event| event.starts_with("options")) {
         open_events.extend(bench.until("options").await);
     }
@@ -46,7 +47,7 @@ async fn what_grants_everything_is_refused_from_the_start() {
 async fn what_grants_everything_is_refused_later() {
     let (mut bench, _) = open(AcpProfile::default(), "ask").await;
     configure(&mut bench, &json!({"mode": "yolo", "model": "small"}));
-    // It is put back at once.
+    // The option is reset at once.
     assert_eq!(
         bench.next().await,
         r#"options {"model":"small","mode":"ask"}"#
@@ -54,7 +55,7 @@ async fn what_grants_everything_is_refused_later() {
     let events = run_turn(&mut bench, "t1", "chosen").await;
     assert!(events[0].contains("mode was not changed"), "{events:?}");
     assert_eq!(events[1..], ["text \"[]\"", "end t1"]);
-    // Once said, it is not said again.
+    // The notice is shown only once.
     let events = run_turn(&mut bench, "t2", "say fine").await;
     assert_eq!(events, ["text \"fine\"", "end t2"]);
 }
@@ -73,7 +74,7 @@ async fn what_grants_everything_can_be_allowed() {
     assert!(events[0].contains("yolo"), "{events:?}");
 }
 
-/// What an agent chooses by itself can't be helped, but it is said, once.
+/// The host cannot prevent an agent from setting such a mode by itself, so it shows a notice, once.
 #[tokio::test]
 async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     let (mut bench, _) = open(AcpProfile::default(), "ask").await;
@@ -83,12 +84,12 @@ async fn an_agent_that_grants_itself_everything_is_remarked_on() {
         .iter()
         .filter(|event| event.contains("The agent itself set"));
     assert_eq!(remarks.count(), 1, "{events:?}");
-    // Nobody else chose it.
+    // A client that repeats the agent's own value has not chosen it, so there is no other notice.
     configure(&mut bench, &json!({"mode": "yolo", "model": "large"}));
     bench.until("options").await;
     let events = run_turn(&mut bench, "t2", "say fine").await;
     assert_eq!(events, ["text \"fine\"", "end t2"]);
-    // A profile can name what nobody would guess.
+    // A profile can list values whose names do not show that they approve everything.
     let profile = AcpProfile {
         auto_approve_values: vec!["do".to_owned()],
         ..AcpProfile::default()
@@ -97,8 +98,8 @@ async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     assert_eq!(open_events[0], r#"forbids mode="do" mode="yolo""#);
 }
 
-/// What the agent refuses is put back and said; so is what it has no choice
-/// for.
+/// A value that the agent rejects, and an option that it does not have, are reset and reported in
+/// the next turn.
 #[tokio::test]
 async fn what_an_agent_refuses_is_said() {
     let (mut bench, _) = open(AcpProfile::default(), "ask").await;

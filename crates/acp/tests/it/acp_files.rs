@@ -1,4 +1,4 @@
-//! Files that agents have the host read and write, and servers of tools.
+//! Files that agents read and write through the host, and MCP servers that are passed on to agents.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::acp::{agent, run_turn};
 use crate::bench::Bench;
 
-/// A folder for a session, beside one that is none of its business.
+/// A session whose folder is beside a file that its agent must not reach.
 pub(crate) struct FileTest {
     bench: Bench,
     turn_count: u32,
@@ -41,7 +41,7 @@ impl FileTest {
         self.root.path().join("folder").join(name)
     }
 
-    /// What comes of a request.
+    /// Has the agent send a request in a turn, and returns the response.
     async fn call(&mut self, method: &str, params: Value) -> Value {
         self.turn_count += 1;
         let name = format!("t{}", self.turn_count);
@@ -59,7 +59,7 @@ impl FileTest {
     }
 }
 
-/// An agent that is open in a folder.
+/// Opens an agent in a folder.
 pub(crate) async fn open_in_folder(agent: AcpAgent, folder: &Path) -> Bench {
     let mut bench = Bench::of(std::sync::Arc::new(agent), None);
     bench.command(AgentCommand::Open {
@@ -71,7 +71,7 @@ pub(crate) async fn open_in_folder(agent: AcpAgent, folder: &Path) -> Bench {
     bench
 }
 
-/// The JSON that an agent said.
+/// Parses the text of an event as JSON. Text that is not JSON is returned as a string.
 pub(crate) fn parse_event_json(event: &str) -> Value {
     let text = event.strip_prefix("text ");
     let text = text.unwrap_or_else(|| panic!("not said: {event}"));
@@ -90,7 +90,7 @@ async fn files_are_read_by_lines() {
         .read(json!({"path": path, "line": 2, "limit": 1}))
         .await;
     assert_eq!(some, json!({"content": "two\n"}));
-    // By the name that the folder really has, or any other that leads there.
+    // A symlink that leads to a file inside the folder may be read.
     symlink("a.txt", test.path("inside")).unwrap();
     let inside = test.path("inside");
     let same = test
@@ -153,12 +153,13 @@ async fn files_are_written_whole() {
     assert_eq!(std::fs::read_to_string(&new).unwrap(), "two\n");
     let mode = std::fs::metadata(&new).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    // Nothing else is left there.
+    // No temporary file is left.
     let folder = std::fs::read_dir(test.path("made/here")).unwrap();
     assert_eq!(folder.count(), 1);
 }
 
-/// An agent may ask for the next before it has the answer to the last.
+/// An agent may send a request before it has the response to the last one. Requests are handled in
+/// order.
 #[tokio::test]
 async fn files_are_used_in_order() {
     let mut test = FileTest::open().await;
@@ -211,7 +212,8 @@ async fn what_can_not_be_written_stays_as_it_is() {
     assert!(!test.root.path().join("new").exists());
 }
 
-/// Agents that were not offered something are told that it is not there.
+/// Files and terminals that are not offered are not advertised, and requests for them fail with
+/// "method not found".
 #[tokio::test]
 async fn what_is_not_offered_is_not_done() {
     let mut test = FileTest::with(agent("")).await;
@@ -269,7 +271,7 @@ async fn servers_of_tools_are_passed_on() {
     let events = run_turn(&mut test.bench, "t1", "offered").await;
     assert!(events[0].contains("It cannot use: two."), "{events:?}");
     assert_eq!(parse_event_json(&events[1])[1].as_array().unwrap().len(), 1);
-    // It is said once.
+    // The notice is shown only once.
     let events = run_turn(&mut test.bench, "t2", "say on").await;
     assert_eq!(events, ["text \"on\"", "end t2"]);
 }

@@ -1,4 +1,4 @@
-//! What customizations prepare for a turn, and what agents hear of it.
+//! Instructions, context and models that customizations prepare for a turn, as agents receive them.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, his
     });
 }
 
-/// The texts that an agent was told in a turn that says `blocks`.
+/// Returns the texts of the prompt that the agent received. The script `blocks` repeats them.
 async fn prompt_texts(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<String> {
     prompt(bench, turn, "blocks", prepared, &[]);
     let events = finish_turn(bench, turn).await;
@@ -80,7 +80,7 @@ async fn instructions_are_given_once_and_again_when_they_change() {
     );
     let texts = prompt_texts(&mut bench, "t3", instructions("Be brief.")).await;
     assert!(texts[0].contains("Be brief."), "{texts:?}");
-    // They are taken back.
+    // Instructions that are gone are revoked.
     let texts = prompt_texts(&mut bench, "t4", PreparedTurn::default()).await;
     assert!(texts[0].contains("no longer apply"), "{texts:?}");
     assert_eq!(
@@ -96,7 +96,7 @@ async fn what_was_not_heard_is_said_again() {
     for script in ["error -32603 no", "die of it"] {
         prompt(&mut bench, "t1", script, instructions("Be kind."), &[]);
         bench.until("error t1").await;
-        // The second time in a new session of the agent.
+        // The second script ended the process, so this is a new session of the agent.
         let texts = prompt_texts(&mut bench, "t2", instructions("Be kind.")).await;
         assert!(texts[0].contains("Be kind."), "{script}: {texts:?}");
     }
@@ -116,7 +116,7 @@ async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
     let (context, typed) = (events.find("It is Monday."), events.find("/review a.rs"));
     assert!(context.is_some() && context < typed, "{events}");
     assert!(events.contains("<agenthost-context>") && events.contains("<agenthost-said>"));
-    // What is a command of the agent's own stays one.
+    // Agents recognize their slash commands only in the first block, so the context follows it.
     let prepared = PreparedTurn {
         context: Some("It is Monday.".to_owned()),
         ..PreparedTurn::default()
@@ -126,7 +126,7 @@ async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
     assert_eq!(events[0], "text \"what is `/compact`?\"");
 }
 
-/// What the host put around a message does not make it another one.
+/// A session of the agent is recognized by what the user typed, whatever the host added to it.
 #[tokio::test]
 async fn a_session_is_known_again_by_what_the_user_said() {
     let memory = tempfile::NamedTempFile::new().unwrap();
@@ -158,7 +158,7 @@ async fn a_session_is_known_again_by_what_the_user_said() {
     );
     let events = finish_turn(&mut bench, "t2").await.join("\n");
     assert!(events.contains("resumed its own session"), "{events}");
-    // Another one is still another one.
+    // A session of the agent with another first message is not resumed.
     let mut bench = open(agent(mode, memory.path()), notes).await;
     let before = &["/explain everything"];
     prompt(
@@ -187,7 +187,7 @@ async fn a_model_is_lent_to_a_turn() {
     let events = finish_turn(&mut bench, "t1").await;
     let chosen = events.iter().find(|event| event.starts_with("text"));
     assert!(chosen.unwrap().contains("large"), "{events:?}");
-    // Nobody chose it.
+    // The options still show the user's model.
     let options = events.iter().filter(|event| event.starts_with("options"));
     assert!(
         options.clone().all(|options| options.contains("small")),
@@ -196,7 +196,7 @@ async fn a_model_is_lent_to_a_turn() {
     prompt(&mut bench, "t2", "chosen", with_model("unheard of"), &[]);
     let events = finish_turn(&mut bench, "t2").await;
     let chosen = events.iter().find(|event| event.starts_with("text"));
-    // It was given back, and one that the agent does not have changes nothing.
+    // The user's model was restored, and a model that the agent does not have changes nothing.
     let chosen = chosen.unwrap();
     let (large, small) = (chosen.find("large"), chosen.rfind("small"));
     assert!(large < small && !chosen.contains("unheard"), "{events:?}");

@@ -1,4 +1,4 @@
-//! Signing in: trying agents out, tokens of clients.
+//! Signing in to agents, probing them, and tokens from clients.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::acp::{agent, open_agent, run_turn};
 use crate::acp_agent;
 use crate::bench::session;
 
-/// An agent that nobody is signed in with until a file is there.
+/// Returns an agent that is signed out until a file exists.
 fn signed_out_agent(file: &Path) -> AcpAgent {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let file = file.to_str().unwrap().to_owned();
@@ -53,7 +53,7 @@ async fn somebody_signs_in() {
         report.sign_in_state,
         SignInState::SignedOut(hint.to_owned())
     );
-    // The host says the same, and asks its clients for a token.
+    // The host reports the same hint, and asks its clients for a token.
     let mut bench = open_agent(agent.clone(), None, None);
     assert_eq!(bench.next().await, "sign in");
     let stopped = bench.next().await;
@@ -109,8 +109,8 @@ async fn what_does_not_answer_is_said() {
     assert_eq!(program_version(&script(""), &arguments).await, None);
 }
 
-/// AUT-1, AUT-2, AUT-10: a token that a client hands over is in the environment
-/// of the agent at its next start, and nowhere else.
+/// AUT-1, AUT-2, AUT-10: a token from a client is in the environment of the agent after its next
+/// start, and nowhere else.
 #[tokio::test]
 async fn tokens_of_clients_reach_the_environment() {
     let folder = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ async fn tokens_of_clients_reach_the_environment() {
         let token = (!token.is_empty()).then(|| AccessToken::from(token.to_owned()));
         assert!(!format!("{token:?}").contains("secret"));
         bench.agents.store_token(key, token);
-        // One that runs goes on with what it has.
+        // A running agent keeps its environment, so it has to be started again.
         run_turn(&mut bench, "t2", "die now").await;
         let events = run_turn(&mut bench, "t3", "variable THE_TOKEN").await;
         assert!(events.contains(&format!("text {found:?}")), "{events:?}");

@@ -1,4 +1,4 @@
-//! Commands that agents have the host run.
+//! Commands that the host runs for agents, in terminals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,19 +37,19 @@ const OUTPUT: &str = r#"call terminal/output {"terminalId":"$1"};; "#;
 const KILL: &str = r#"call terminal/kill {"terminalId":"$1"};; "#;
 const RELEASE: &str = r#"call terminal/release {"terminalId":"$1"};; "#;
 
-/// What an agent said, as JSON, in a turn that has more in it.
+/// Parses the text events of a turn as JSON.
 fn parse_answers(events: &[String]) -> Vec<Value> {
     let texts = events.iter().filter(|event| event.starts_with("text "));
     texts.map(|event| parse_event_json(event)).collect()
 }
 
-/// What was shown with quotes.
+/// Decodes a string that an event shows in its `Debug` form.
 fn unquote(text: &str) -> String {
     let json = text.replace("\\u{1b}", "\\u001b");
     serde_json::from_str(&json).unwrap()
 }
 
-/// What was written to terminals in a turn.
+/// Returns the output of all terminals in a turn.
 fn terminal_output(events: &[String]) -> String {
     let data = events
         .iter()
@@ -112,7 +112,8 @@ async fn a_command_runs_for_all_to_see() {
             }
             AgentEvent::Chat { action, .. } => match *action {
                 ChatAction::ToolCallContentChanged(changed) => {
-                    // It may have ended by now; then what it wrote comes first.
+                    // The command may have ended by now; then the block with its output comes
+                    // first.
                     let content = wire::to_json(&changed.content);
                     let mut blocks = content.as_array().unwrap().iter();
                     let block = blocks.find(|block| block["type"] == "terminal").unwrap();
@@ -147,7 +148,7 @@ async fn a_command_runs_for_all_to_see() {
     };
     assert!(index_of("claimed") < index_of("shown"));
     assert!(index_of("exited Some(0)") < index_of(r#"{"exitCode":0,"signal":null}"#));
-    // What was let go is not there any more.
+    // A released terminal does not exist any more.
     assert!(
         events.last().unwrap().contains("no terminal `terminal-1`"),
         "{events:?}"
@@ -166,7 +167,7 @@ async fn output_is_plain_and_the_end_of_it() {
     ];
     let events = run_turn(&mut bench, "t1", &script.concat()).await;
     let shown = &parse_answers(&events)[2];
-    // Three bytes would be half a letter.
+    // A limit of three bytes would split a character, so only two are returned.
     let status = json!({"exitCode": 0, "signal": null});
     assert_eq!(
         *shown,
@@ -265,7 +266,7 @@ async fn a_killed_command_says_so_and_stays_readable() {
     assert!(events.contains(&"exited None".to_owned()), "{events:?}");
 }
 
-/// What does not listen is killed, with what it started.
+/// A command that ignores SIGTERM is killed, with the processes that it started.
 #[tokio::test]
 async fn a_stubborn_command_is_killed_with_all_it_started() {
     let (mut bench, _folder) = open().await;
@@ -295,7 +296,7 @@ async fn wait_for_pid(bench: &mut Bench) -> String {
     }
 }
 
-/// A wait that nobody answers would leave the agent waiting.
+/// Cancelling a turn answers `terminal/wait_for_exit`. The agent would wait forever otherwise.
 #[tokio::test]
 async fn cancelling_ends_what_runs_and_answers_who_waits() {
     let (mut bench, _folder) = open().await;
@@ -309,7 +310,7 @@ async fn cancelling_ends_what_runs_and_answers_who_waits() {
     bench.until("text").await;
     bench.cancel("t1");
     assert_eq!(bench.until("exited").await.pop().unwrap(), "exited None");
-    // The agent got its answer and the cancel, or this would never begin.
+    // This turn begins only if the agent has received the answer and the cancellation.
     let events = run_turn(&mut bench, "t2", OUTPUT).await;
     assert_eq!(parse_answers(&events)[0]["exitStatus"]["signal"], "SIGTERM");
 }
@@ -317,7 +318,7 @@ async fn cancelling_ends_what_runs_and_answers_who_waits() {
 #[tokio::test]
 async fn two_run_at_once_and_belong_to_their_session() {
     let (mut bench, _folder) = open().await;
-    // The first waits for what the second does.
+    // The first command waits for a file that the second one creates.
     let first = create_shell_terminal("while [ ! -e go ]; do sleep 0.01; done; echo first");
     let script = [
         first,
@@ -348,7 +349,7 @@ async fn two_run_at_once_and_belong_to_their_session() {
             .contains("in this session"),
         "{answer}"
     );
-    // Where they were made they are still known.
+    // The session that created the terminals still has them.
     let events = run_turn(&mut bench, "t3", OUTPUT).await;
     assert_eq!(parse_answers(&events)[0]["output"], "first\n");
 }
@@ -398,8 +399,8 @@ async fn people_can_type_into_it() {
     assert!(terminal_output(&events).contains("got this"), "{events:?}");
 }
 
-/// TER-15: for the agent the command is over, and says so in its output; it
-/// runs on when the agent releases it, and when its turn is cancelled.
+/// TER-15: for the agent, a command in the background has exited, and its output says so. The
+/// command keeps running when the agent releases it and when its turn is cancelled.
 #[tokio::test]
 async fn a_command_continues_in_the_background() {
     let (mut bench, _folder) = open().await;
@@ -409,7 +410,7 @@ async fn a_command_continues_in_the_background() {
     let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
         panic!("it is opened first");
     };
-    // The answer to the first request may come before the data, or after it.
+    // The answer to the first request may arrive before or after the data.
     let mut events = bench.until("data").await;
     bench.command(AgentCommand::ContinueInBackground {
         chat: chat(),
@@ -475,7 +476,7 @@ async fn nothing_runs_on_without_its_agent_or_session() {
     bench.until("exited").await;
     wait_until_gone(&number).await;
 
-    // Of a turn that is over it may run on, but not without its agent.
+    // A command may outlive its turn, but not its agent.
     let events = run_turn(
         &mut bench,
         "t3",
@@ -499,7 +500,7 @@ async fn nothing_runs_on_without_its_agent_or_session() {
     wait_until_gone(&number).await;
 }
 
-/// What an agent runs itself can be watched, too.
+/// A command that an agent runs and reports by itself is shown as a terminal, too.
 #[tokio::test]
 async fn what_an_agent_shows_is_a_terminal() {
     let (mut bench, _folder) = open().await;

@@ -1,4 +1,4 @@
-//! Agent sessions that outlive their process, or can't.
+//! Agent sessions that are resumed after their process has ended, and those that cannot be.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::acp_agent;
 use crate::bench::{Bench, chat, session};
 
-/// An agent that remembers in a file.
+/// Returns an agent that keeps its memory in a file.
 pub(crate) fn agent(mode: &str, memory: &Path) -> AcpAgent {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let memory = memory.to_string_lossy().into_owned();
@@ -60,7 +60,7 @@ fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, history: &[(&st
     });
 }
 
-/// What is told up to the end of a turn, without what is of no interest.
+/// Returns the events of a turn without its end and the events that do not matter here.
 async fn run_to_end(bench: &mut Bench, turn: &str) -> Vec<String> {
     let mut events = bench.until(&format!("end {turn}")).await;
     events.retain(|event| event != "part" && event != "noted true");
@@ -68,7 +68,7 @@ async fn run_to_end(bench: &mut Bench, turn: &str) -> Vec<String> {
     events
 }
 
-/// A first conversation; what the host is to remember of it.
+/// Runs a first turn. Returns the notes that the host has to keep about the agent's session.
 async fn run_first_session(agent: AcpAgent) -> AgentNotes {
     let mut bench = open(agent, AgentNotes::new(), None);
     assert_eq!(bench.next().await, "opened");
@@ -100,7 +100,8 @@ async fn a_session_is_taken_up_after_a_restart() {
             .iter()
             .filter(|event| event.starts_with("text"))
             .collect();
-        // What it was told before, and nothing of it told again.
+        // The agent remembers the first message, and its replay of that message is not published
+        // again.
         assert_eq!(text, ["text \"say hello, known\""], "{mode}: {events:?}");
         let notice = events
             .iter()
@@ -109,8 +110,8 @@ async fn a_session_is_taken_up_after_a_restart() {
     }
 }
 
-/// It can't, it has forgotten, or it remembers something else: the log is the
-/// truth, and it is told.
+/// An agent that cannot resume its session, has forgotten it or remembers another conversation
+/// receives the history of the chat as text: the log of the host is authoritative.
 #[tokio::test]
 async fn what_an_agent_does_not_know_it_is_told() {
     let memory = tempfile::NamedTempFile::new().unwrap();
@@ -135,7 +136,7 @@ async fn what_an_agent_does_not_know_it_is_told() {
         let (message, answer) = history[0];
         assert!(events.contains(&format!("User: {message}")), "{events}");
         assert!(events.contains(&format!("Agent: {answer}")), "{events}");
-        // Once.
+        // The history is sent only once.
         prompt(&mut bench, &chat(), "t3", "known", history);
         let events = run_to_end(&mut bench, "t3").await;
         assert_eq!(events, ["text \"blocks, known\""]);
@@ -183,7 +184,7 @@ async fn a_copy_knows_what_the_source_knows() {
             &format!("text {expected:?}"),
             "{mode}"
         );
-        // Where it can't copy, it is told, and that is said.
+        // An agent that cannot copy its session receives the history as text, and a notice says so.
         assert_eq!(
             events.len(),
             if mode.is_empty() { 2 } else { 1 },
@@ -212,7 +213,7 @@ async fn a_chat_beside_another_is_told_of_it() {
     assert!(events[0].contains("the third line"), "{events:?}");
 }
 
-/// A session that the agent has from elsewhere becomes one of the host's.
+/// A session that the agent has from elsewhere can be adopted as a session of the host.
 #[tokio::test]
 async fn a_session_of_the_agent_is_adopted() {
     let memory = tempfile::NamedTempFile::new().unwrap();
@@ -220,7 +221,8 @@ async fn a_session_of_the_agent_is_adopted() {
     let id = notes.values().next().unwrap();
     let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
     let before = bench.until("opened").await;
-    // A part, its text, and a call that begins, is ready, and ends.
+    // The five actions: a part, its text, and the start, confirmation and completion of a tool
+    // call.
     assert_eq!(before[0], "adopted say hello (5)", "{before:?}");
     assert!(before.contains(&"title As before".to_owned()), "{before:?}");
     let settled = r#"options {"agentSession":""}"#;
@@ -249,7 +251,7 @@ async fn a_session_that_is_not_there_is_not_adopted() {
     assert!(event.contains("cannot resume sessions"), "{event}");
 }
 
-/// One session of the agent has one session here.
+/// A session of the agent can be adopted by only one session of the host.
 #[tokio::test]
 async fn a_session_is_not_adopted_twice() {
     let memory = tempfile::NamedTempFile::new().unwrap();

@@ -1,5 +1,4 @@
-//! Sessions that use the same process of an agent, and do not disturb each
-//! other more than they have to.
+//! Sessions that share a process of an agent, and affect each other as little as possible.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,11 +16,11 @@ use tokio::sync::mpsc;
 
 use crate::acp::agent;
 
-/// An agent and several sessions.
+/// An agent with several sessions.
 struct SharedAgent {
     supervisor: AgentSupervisor,
     inputs: mpsc::Receiver<Input>,
-    /// What was told to others than who was asked about.
+    /// Received events of sessions that the test has not waited for yet.
     queued_events: VecDeque<(Uri, AgentEvent)>,
 }
 
@@ -89,7 +88,7 @@ impl SharedAgent {
         );
     }
 
-    /// What is said until a turn is over.
+    /// Waits for the end of a turn. Returns its text, followed by its error.
     async fn finish_turn(&mut self, name: &str) -> String {
         let mut text = String::new();
         loop {
@@ -113,7 +112,7 @@ impl SharedAgent {
         self.finish_turn(name).await
     }
 
-    /// The number of the process that works for a session.
+    /// Returns the id of the process that runs a session.
     async fn process_id(&mut self, name: &str) -> String {
         let text = self.run_turn(name, "session").await;
         text.split('-').nth(1).unwrap().to_owned()
@@ -129,12 +128,12 @@ async fn sessions_in_one_folder_share_a_process() {
     let (one, two) = (shared.process_id("1").await, shared.process_id("2").await);
     assert_eq!(one, two);
     assert_ne!(shared.process_id("3").await, one);
-    // Each hears its own.
+    // Each session receives only its own text.
     shared.prompt("1", "say for one");
     shared.prompt("2", "say for two");
     assert_eq!(shared.finish_turn("2").await, "for two");
     assert_eq!(shared.finish_turn("1").await, "for one");
-    // Who leaves takes nobody along.
+    // Closing one session does not end the process of the others.
     shared.command("1", AgentCommand::Close);
     assert_eq!(shared.process_id("2").await, two);
     shared.open("4", "/usr").await;
@@ -153,7 +152,8 @@ async fn an_agent_with_one_session_has_one_process_for_each() {
     assert_ne!(shared.process_id("1").await, shared.process_id("2").await);
 }
 
-/// What ends the process ends the turns of all, and all come back.
+/// The end of a shared process ends the running turns of all its sessions. All of them continue in
+/// a new process.
 #[tokio::test]
 async fn who_shares_a_process_shares_its_end() {
     let timeout = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! A place to put an agent on: commands in, events out, and no host.
+//! A bench for a single agent: commands in, events out, without a host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn chat() -> Uri {
 }
 
 impl Bench {
-    /// A shell agent that is open in a directory.
+    /// Opens a shell agent in a directory.
     pub(crate) async fn open(directory: &str) -> Self {
         let mut bench = Bench::of(Arc::new(ShellAgent::default()), None);
         bench.command(AgentCommand::Open {
@@ -42,9 +42,9 @@ impl Bench {
         bench
     }
 
-    /// An agent that is not open.
+    /// Returns a bench with an agent that is not open yet.
     pub(crate) fn of(agent: Arc<dyn Agent>, contents: Option<Arc<ContentStore>>) -> Self {
-        // A small queue: whoever tells more has to wait.
+        // The queue is small, so that agents often have to wait for the reader.
         let (sender, inputs) = mpsc::channel(4);
         let mut agents = AgentSupervisor::new(sender);
         if let Some(contents) = contents {
@@ -122,12 +122,12 @@ impl Bench {
         }
     }
 
-    /// The next event, in words.
+    /// Returns the next event as text.
     pub(crate) async fn next(&mut self) -> String {
         describe(&self.event().await)
     }
 
-    /// All events up to one that begins like this.
+    /// Returns all events up to the first one whose text starts with `end`.
     pub(crate) async fn until(&mut self, end: &str) -> Vec<String> {
         let mut events = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Tool results that are too large for a state.
+//! Tool results that are too large for the state of a chat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::bench::{chat, session};
 
-/// Tells what it is given, and no more.
+/// An agent that sends a single event and ignores all commands.
 struct Teller(AgentEvent);
 
 impl Agent for Teller {
@@ -33,7 +33,7 @@ impl Agent for Teller {
     }
 }
 
-/// What the host hears of a result with these texts.
+/// Returns the content that the host receives of a tool result with these texts.
 async fn told(contents: Option<Arc<ContentStore>>, texts: &[&str]) -> Vec<ToolResultContent> {
     let block = |text: &&str| {
         let text = (*text).to_owned();
@@ -42,7 +42,7 @@ async fn told(contents: Option<Arc<ContentStore>>, texts: &[&str]) -> Vec<ToolRe
     told_blocks(contents, texts.iter().map(block).collect()).await
 }
 
-/// What the host hears of a result with these blocks.
+/// Returns the content that the host receives of a tool result with these blocks.
 async fn told_blocks(
     contents: Option<Arc<ContentStore>>,
     blocks: Vec<ToolResultContent>,
@@ -88,7 +88,7 @@ fn text(block: &ToolResultContent) -> &str {
     }
 }
 
-/// PRT-4: the beginning stays, and says where the whole is.
+/// PRT-4: a long text is cut, and followed by a link to the stored content.
 #[tokio::test]
 async fn long_texts_are_put_aside() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,12 +104,12 @@ async fn long_texts_are_put_aside() {
     };
     assert_eq!(kept.size_hint, Some(80_000));
     assert_eq!(contents.read(&kept.uri, None).unwrap().data, long);
-    // Without a place for it, it stays where it is.
+    // Without a content store, the text stays in the result.
     let heard = told(None, &[&long]).await;
     assert_eq!(text(&heard[0]), long);
 }
 
-/// What can't be kept is said to be gone.
+/// A result that cannot be stored completely ends with a notice about the missing part.
 #[tokio::test]
 async fn what_is_lost_is_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,8 +128,7 @@ async fn what_is_lost_is_said() {
     assert!(text(&heard[1]).starts_with("(The rest was not stored: store content: "));
 }
 
-/// A picture in a result is loaded by who looks at it, and is no part of the
-/// state.
+/// Large embedded data such as an image is not part of the state: clients load it on demand.
 #[tokio::test]
 async fn large_embedded_data_is_put_aside() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What agents say becomes actions that always apply.
+//! The mapping of agent events to chat actions, which always apply.
 
 use agenthost_agents::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 use agenthost_protocol::action::Action;
@@ -55,7 +55,7 @@ fn every_action_applies() {
         TurnEvent::Text("lo".to_owned()),
         tool("a", None),
         content("a"),
-        // An agent that repeats itself, or talks of what is not there.
+        // The agent repeats an event, and reports tool calls that do not exist.
         tool("a", None),
         content("nobody"),
         done("nobody"),

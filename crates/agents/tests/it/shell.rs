@@ -43,15 +43,15 @@ async fn a_command_is_asked_for_run_and_reported() {
     assert_eq!(output, format!("{}\noops\n", path.display()));
     let last: Vec<_> = events.iter().rev().take(3).collect();
     assert_eq!(last[0], "end t1");
-    // The call has its output before the terminal is gone.
+    // The call completes with its output before the terminal exits.
     assert_eq!(last[1], "exited Some(3)");
     assert!(
         last[2].starts_with("complete false {\"exitCode\":3,"),
         "{last:?}"
     );
-    // Without what only a terminal understands.
+    // The result has plain line ends, not those of the terminal.
     assert!(last[2].contains("\\noops\\n\""), "{last:?}");
-    // Asked again the next time.
+    // The approval was for one command: the next one requires approval again.
     bench.prompt("t2", "true");
     assert_eq!(
         bench.until("ready").await.last().unwrap(),
@@ -59,7 +59,7 @@ async fn a_command_is_asked_for_run_and_reported() {
     );
 }
 
-/// TER-5, TER-11: the user answers what a command asks, in its terminal.
+/// TER-5, TER-11: a user answers the question of a command in its terminal.
 #[tokio::test]
 async fn a_command_is_typed_into() {
     let mut bench = Bench::open("/").await;
@@ -99,7 +99,7 @@ async fn a_command_is_typed_into() {
     let events = bench.until("end").await.concat();
     assert!(events.contains("20 90"), "{events}");
     assert!(events.contains("got:yes"), "{events}");
-    // Nobody is there any more.
+    // Input for a terminal that has exited is ignored.
     bench.command(AgentCommand::UseTerminal {
         chat: chat(),
         terminal,
@@ -153,7 +153,7 @@ fn is_alive(pid: i32) -> bool {
     kill(Pid::from_raw(pid), None).is_ok()
 }
 
-/// Waits until a process is gone; the kernel takes a moment.
+/// Waits until a process is gone, which may take the kernel a moment.
 async fn gone(pid: i32) {
     for _ in 0..400 {
         if !is_alive(pid) {
@@ -164,7 +164,7 @@ async fn gone(pid: i32) {
     panic!("process {pid} is still there");
 }
 
-/// Runs a command that starts another one, and returns its process id.
+/// Runs a command that starts another process. Returns the id of that process.
 async fn start_sleeper(bench: &mut Bench, trap: &str) -> i32 {
     bench.prompt("t1", &format!("{trap} sleep 1000 & echo pid $!; wait"));
     bench.until("ready").await;
@@ -181,7 +181,7 @@ async fn cancelling_ends_all_that_was_started() {
     let mut bench = Bench::open("/").await;
     let pid = start_sleeper(&mut bench, "").await;
     bench.cancel("t1");
-    // The host has ended the turn already: only the terminal is told.
+    // The host has already ended the turn, so only the terminal reports its exit.
     assert_eq!(bench.next().await, "exited None");
     gone(pid).await;
     bench.prompt("t2", "help");
@@ -215,8 +215,8 @@ async fn closing_the_session_or_the_host_leaves_nothing_running() {
     gone(pid).await;
 }
 
-/// TER-15: the call and the turn end, and the command runs on through other
-/// turns of its chat.
+/// TER-15: sending a command to the background ends its call and its turn. The command keeps
+/// running during other turns of its chat.
 #[tokio::test]
 async fn a_command_continues_in_the_background() {
     let directory = tempfile::tempdir().unwrap();
@@ -241,7 +241,7 @@ async fn a_command_continues_in_the_background() {
             .any(|event| event.starts_with("complete true")),
         "{events:?}"
     );
-    // Neither another turn nor its end ends it.
+    // Neither another turn nor its cancellation ends the command.
     bench.prompt("t2", "sleep 1000");
     bench.until("terminal sleep 1000").await;
     bench.cancel("t2");
@@ -258,7 +258,7 @@ async fn a_command_continues_in_the_background() {
     assert_eq!(events.last().unwrap(), "exited Some(3)");
 }
 
-/// TER-18, TER-21: disposing its terminal, or closing the chat, ends it.
+/// TER-18, TER-21: closing the terminal or the chat of a command in the background ends it.
 #[tokio::test]
 async fn a_command_in_the_background_is_ended() {
     for close in [true, false] {
@@ -290,7 +290,7 @@ async fn a_command_in_the_background_is_ended() {
     }
 }
 
-/// The terminal that is opened next.
+/// Waits for a terminal to be opened, and returns its URI.
 async fn opened_terminal(bench: &mut Bench) -> Uri {
     loop {
         if let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await {
@@ -299,7 +299,8 @@ async fn opened_terminal(bench: &mut Bench) -> Uri {
     }
 }
 
-/// The queue is bounded: a flood waits for its reader, and is not lost.
+/// The event queue is bounded: a command with a lot of output waits for the reader, and no output
+/// is lost.
 #[tokio::test]
 async fn a_flood_of_output_waits_and_comes_whole() {
     let mut bench = Bench::open("/").await;
@@ -361,7 +362,7 @@ async fn an_agent_that_is_not_there_has_stopped() {
     assert_eq!(agents.infos().len(), 1);
 }
 
-/// An agent of one's own, and a bad one.
+/// An agent whose session panics.
 struct Broken;
 
 impl Agent for Broken {
@@ -402,8 +403,7 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
     assert_eq!(error.message, "the task of the agent panicked");
 }
 
-/// What a host that was killed left running is ended by the next one, and
-/// nothing else is.
+/// A host ends the processes that a killed host left behind, and no others.
 #[tokio::test]
 async fn leftovers_are_swept_up() {
     use std::os::unix::process::CommandExt;
@@ -424,7 +424,7 @@ async fn leftovers_are_swept_up() {
         std::fs::write(directory.path().join(id.to_string()), record).unwrap();
     };
     note(left.id(), &began(left.id()));
-    // The same number, but not the same process.
+    // The note has the right process id, but another start time: it is about another process.
     note(other.id(), "1");
     std::fs::write(directory.path().join("not a number"), "1").unwrap();
     ShellAgent::with_pid_dir(directory.path()).on_host_start();

@@ -1,4 +1,4 @@
-//! The table of agents, and how one of them is installed and set up.
+//! The table of agents, and the installation and setup of each of them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-/// Who works for agents that do not work for root.
+/// User and group id for agents that refuse to run as root: `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// The variable that all processes of an agent have, so that they are found.
+/// Environment variable that marks all processes of an agent, so that a test can find them.
 pub(crate) const MARK: &str = "AGENTHOST_TRIED";
 
 /// An agent of the table.
@@ -32,19 +32,19 @@ pub(crate) struct Entry {
     pub(crate) commands: Commands,
 }
 
-/// How the model has to call for commands so that the agent asks the user.
+/// The way in which the model has to call for a command, so that the agent requests approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Commands {
-    /// Any way.
+    /// A plain call is enough.
     #[default]
     Run,
-    /// With a request to be let out of the sandbox.
+    /// The call has to ask to leave the sandbox.
     Ask,
 }
 
 impl Commands {
-    /// What the model is told to run a command.
+    /// Returns the message that makes the model run a command.
     pub(crate) fn order(self, command: &str) -> String {
         match self {
             Commands::Run => format!("run: {command}"),
@@ -53,7 +53,7 @@ impl Commands {
     }
 }
 
-/// Whether an agent works for root.
+/// Support of an agent for running as root.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum AsRoot {
@@ -62,7 +62,7 @@ enum AsRoot {
     No,
 }
 
-/// A server of tools that agents are tried with.
+/// An MCP server that agents are tested with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolServer {
@@ -83,8 +83,8 @@ fn table() -> Table {
     toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// All agents of the table; with `AGENTS=goose,codex` in the environment, only
-/// these.
+/// Returns the agents of the table, or only those that the environment variable `AGENTS` names, as
+/// in `AGENTS=goose,codex`.
 pub(crate) fn entries() -> Vec<Entry> {
     let table = table();
     let wanted = std::env::var("AGENTS").unwrap_or_default();
@@ -98,7 +98,7 @@ pub(crate) fn entries() -> Vec<Entry> {
     entries
 }
 
-/// An agent that is not in the table, and not installed: it needs no model.
+/// Returns the scripted agent. It is not in the table: it needs no installation and no model.
 pub(crate) fn scripted(command: Vec<String>, env: &[(&str, &str)]) -> Entry {
     let env = env.iter();
     let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -114,29 +114,30 @@ pub(crate) fn scripted(command: Vec<String>, env: &[(&str, &str)]) -> Entry {
     }
 }
 
-/// The names of all agents of the table, in its order.
+/// Returns the names of all agents, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
     let table = table();
     table.agents.into_iter().map(|entry| entry.id).collect()
 }
 
-/// The server of tools of the table.
+/// Returns the MCP server of the table.
 pub(crate) fn tool_server() -> ToolServer {
     table().tool_server
 }
 
-/// Where agents are installed: in the target folder, so that they are kept.
+/// Returns the folder of the installed agents. It is in the target folder, so that later runs can
+/// use it again.
 fn cache() -> PathBuf {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     temporary.parent().unwrap().join("agents")
 }
 
-/// Where the packages of an agent or a server are.
+/// Returns the folder of the packages of an agent or an MCP server.
 fn modules(id: &str) -> PathBuf {
     cache().join(id).join("node_modules")
 }
 
-/// Installs packages, unless they are there. Says what went wrong.
+/// Installs packages that are not installed yet. Returns the reason of a failure.
 pub(crate) fn install(id: &str, packages: &[String]) -> Result<(), String> {
     let folder = cache().join(id);
     let mark = folder.join("installed");
@@ -145,7 +146,7 @@ pub(crate) fn install(id: &str, packages: &[String]) -> Result<(), String> {
         return Ok(());
     }
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    // What packages want to run when they are installed is not run.
+    // Install scripts of packages must not run.
     let flags = [
         "--ignore-scripts",
         "--no-audit",
@@ -169,8 +170,8 @@ pub(crate) fn install(id: &str, packages: &[String]) -> Result<(), String> {
 }
 
 impl ToolServer {
-    /// What stands in the configuration of the host for it. Its processes are
-    /// marked like those of the agent that it is tried with.
+    /// Returns the section of the server in the configuration of the host. Processes of the server
+    /// have the same mark as those of the agent that it is tested with.
     pub(crate) fn set_up(&self, agent: &str) -> String {
         let modules = modules(&self.id);
         let fill = |word: &String| word.replace("{modules}", &modules.to_string_lossy());
@@ -183,7 +184,6 @@ impl ToolServer {
         )
     }
 
-    /// Whether it was installed.
     pub(crate) fn is_installed(&self) -> bool {
         modules(&self.id).is_dir()
     }
@@ -194,17 +194,16 @@ impl Entry {
         modules(&self.id)
     }
 
-    /// Whether it was installed.
     pub(crate) fn is_installed(&self) -> bool {
         self.modules().is_dir()
     }
 
-    /// Whether it needs another user than this one.
+    /// Returns `true` if the agent needs another user than that of this process.
     fn changes_user(&self) -> bool {
         self.as_root == AsRoot::No && nix::unistd::Uid::effective().is_root()
     }
 
-    /// What comes before a command so that it runs for the agent's user.
+    /// Returns the command prefix that runs a program as the agent's user.
     pub(crate) fn as_its_user(&self) -> Vec<String> {
         if !self.changes_user() {
             return Vec::new();
@@ -215,7 +214,7 @@ impl Entry {
         prefix.map(str::to_owned).to_vec()
     }
 
-    /// Gives a folder and all that is in it to the agent's user.
+    /// Gives a folder and its content to the agent's user.
     pub(crate) fn hand_over(&self, folder: &Path) {
         if self.changes_user() {
             let owner = format!("{NOBODY}:{NOBODY}");
@@ -225,7 +224,7 @@ impl Entry {
         }
     }
 
-    /// Makes a folder that the agent can work in.
+    /// Creates a folder that the agent can write to.
     pub(crate) fn make_folder(&self, folder: &Path) {
         std::fs::create_dir_all(folder).unwrap();
         let open = std::fs::Permissions::from_mode(0o755);
@@ -235,8 +234,7 @@ impl Entry {
         }
     }
 
-    /// Fills its home, and says what stands in the configuration of the host
-    /// for it.
+    /// Writes the files in the agent's home. Returns its section in the configuration of the host.
     pub(crate) fn set_up(&self, home: &Path, model: &str) -> String {
         self.make_folder(home);
         let modules = self.modules();
@@ -267,7 +265,7 @@ impl Entry {
     }
 }
 
-/// What the processes of an agent are marked with; only those of this run.
+/// Returns the mark of the agent's processes in this test run.
 pub(crate) fn mark(id: &str) -> String {
     format!("{id}-{}", std::process::id())
 }

@@ -1,4 +1,4 @@
-//! The host as a process, and what agents leave of themselves.
+//! The host as a process, and the processes that agents leave behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::entry::{Entry, MARK, mark};
 
-/// A host that runs. Dropped, it is killed.
+/// A running host, which is killed when it is dropped.
 pub(crate) struct Host {
     child: Child,
     url: String,
@@ -20,12 +20,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts a host on a directory, which has its configuration. The user's
-    /// home is that of the agent, and the user is the one that it works for:
-    /// nothing of whoever runs this gets into it.
+    /// Starts a host on a directory with its configuration. The host runs as the agent's user and
+    /// with the agent's home, so that the user who runs the tests does not affect it.
     pub(crate) async fn start(directory: &Path, entry: &Entry) -> Self {
         let ready_file = directory.join("ready.json");
-        // What is left of the last host must not be taken for this one's.
+        // The ready file of the last host must not be taken for that of this one.
         drop(std::fs::remove_file(&ready_file));
         let log = std::fs::OpenOptions::new()
             .create(true)
@@ -69,7 +68,7 @@ impl Host {
         panic!("the host did not start");
     }
 
-    /// An official client, past its handshake.
+    /// Connects an official client, and performs the handshake.
     pub(crate) async fn join(&self, name: &str) -> Client {
         let transport = ahp_ws::WebSocketTransport::connect(&self.url).await;
         let config = ClientConfig::default();
@@ -81,14 +80,15 @@ impl Host {
         client
     }
 
-    /// SIGKILL: no farewell, no flush. Then another one, where it was.
+    /// Kills the host with SIGKILL, so that it cannot flush or say goodbye. Returns another host on
+    /// the same directory.
     pub(crate) async fn killed(self) -> Self {
         let (directory, entry) = (self.directory.clone(), self.entry.clone());
         drop(self);
         Host::start(&directory, &entry).await
     }
 
-    /// Stops it as a person does, and waits for its end.
+    /// Stops the host with SIGTERM, and waits for its exit.
     pub(crate) async fn stop(mut self) -> Result<(), String> {
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         kill(id, Signal::SIGTERM).unwrap();
@@ -108,24 +108,24 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The host may have exited by itself.
         self.child.kill().unwrap_or_default();
         self.child.wait().unwrap();
     }
 }
 
-/// The host that is tried: the one that was built with this, or the one that
-/// `AGENTHOST` names.
+/// Returns the path of the host under test: the one that `AGENTHOST` names, or the one that was
+/// built with this test.
 fn program() -> PathBuf {
     let named = std::env::var_os("AGENTHOST").map(PathBuf::from);
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_agenthost").into())
 }
 
-/// What the way from an agent to the tools of the host knows its session by.
-/// Most agents give servers of tools nothing else of their own environment.
+/// Environment variable by which the relay to the tools of the host knows its session. Most agents
+/// pass nothing else of their own environment to MCP servers.
 const RELAYED: &str = "AGENTHOST_TOOLS_SESSION";
 
-/// The processes of an agent that run, with what they are; and those of the
+/// Returns the ids and command lines of the running processes of an agent, and of those of the
 /// tools that it uses.
 pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
     let wanted = format!("{MARK}={}", mark(id));
@@ -141,13 +141,14 @@ pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
         })?;
         let command = std::fs::read(folder.path().join("cmdline")).ok()?;
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        // What has ended and was not waited for has no words any more.
+        // A zombie has an empty command line.
         (!command.is_empty()).then(|| (number, command.chars().take(120).collect()))
     });
     found.collect()
 }
 
-/// Waits until none of these processes runs; gives back those that do not end.
+/// Waits until none of these processes is running. Returns the command lines of those that do not
+/// end.
 pub(crate) async fn gone(id: &str, of: &[(u32, String)]) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(15);
     loop {

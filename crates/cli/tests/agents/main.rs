@@ -1,8 +1,7 @@
-//! Real agents, with a model of ours and no network: `./test agents`.
+//! Real agents, with a fake model and without a network: `./test agents`.
 //!
-//! The agents stand in `agents.toml`. Each is tried with a host of its own, by
-//! an official client; what happens is written into `docs/agents.md`, whether
-//! it is what should happen or not.
+//! The agents are listed in `agents.toml`. An official client tests each of them with a host of its
+//! own. Passed and failed tests are both recorded in `docs/agents.md`.
 
 #![expect(
     clippy::unwrap_used,
@@ -32,7 +31,7 @@ use offered::{OFFERED, killed_with_tools};
 use report::Tried;
 use tries::TRIES;
 
-/// Needs the network, and nothing else of this does.
+/// Installs all agents. Only this step needs the network.
 #[test]
 #[ignore = "installs programs; `./test agents` does"]
 fn agents_are_installed() {
@@ -53,7 +52,7 @@ async fn agents_do_what_they_should() {
     each(attempt).await;
 }
 
-/// Tools of a server and of a client, rules and skills.
+/// Agents use the tools of an MCP server and of a client, and rules and skills.
 #[tokio::test]
 #[ignore = "needs agents and no network; `./test agents` has them"]
 async fn agents_use_what_the_host_offers() {
@@ -61,7 +60,7 @@ async fn agents_use_what_the_host_offers() {
     each(attempt_offered).await;
 }
 
-/// Tries each agent, and writes down what happened.
+/// Tests each agent, and records the results.
 async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
     assert_alone();
     let mut failed = Vec::new();
@@ -79,7 +78,7 @@ async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
     assert!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
 }
 
-/// Where an agent is tried: with a model, and a host that has a configuration.
+/// The environment of an agent under test: a fake model, and a host with a configuration.
 struct Stage {
     place: PathBuf,
     _model: FakeModel,
@@ -90,10 +89,10 @@ async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(name)
         .join(&entry.id);
-    // What an earlier run left is of no use to this one.
+    // Files of an earlier run must not affect this one.
     drop(std::fs::remove_dir_all(&place));
     std::fs::create_dir_all(&place).unwrap();
-    // A repository of its own: in the one around it, all of this is ignored.
+    // The agent gets a repository of its own: the outer one ignores all of this folder.
     let made = std::process::Command::new("git")
         .args(["init", "--quiet"])
         .current_dir(&place)
@@ -113,7 +112,7 @@ async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
     }
 }
 
-/// Tries what any host does with one agent.
+/// Tests one agent with the basic features of a host.
 async fn attempt(entry: &Entry) -> Vec<Tried> {
     let Stage {
         place,
@@ -135,7 +134,7 @@ async fn attempt(entry: &Entry) -> Vec<Tried> {
     tried
 }
 
-/// Tries what the host offers to one agent.
+/// Tests one agent with the tools, rules and skills that the host offers.
 async fn attempt_offered(entry: &Entry) -> Vec<Tried> {
     let server = tool_server().set_up(&entry.id);
     let Stage {
@@ -162,7 +161,7 @@ async fn attempt_offered(entry: &Entry) -> Vec<Tried> {
     tried
 }
 
-/// Stops the host, and looks for what it left.
+/// Stops the host, and looks for processes of the agent that are left.
 async fn ended(host: Host, entry: &Entry) -> Result<String, String> {
     let running = processes(&entry.id);
     host.stop().await?;
@@ -181,7 +180,7 @@ fn note(tried: &mut Vec<Tried>, what: &'static str, happened: Result<String, Str
     tried.push(Tried { what, happened });
 }
 
-/// Agents are never tried where they could reach anybody.
+/// Agents must not be tested where they can reach a network.
 fn assert_alone() {
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
     let names = devices

@@ -1,4 +1,4 @@
-//! What the host offers to agents: tools of a server, tools of a client, rules
+//! Tests of what the host offers to agents: tools of an MCP server, tools of a client, and rules
 //! and skills of the project.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::host::{Host, gone, processes};
 use crate::talk::{Decide, Talk, Told, Turn, calls, said, short};
 use crate::tries::{complete, expect};
 
-/// Something that is tried, each in a session of its own.
+/// A feature to test, each in a session of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
     ServerTool,
@@ -18,15 +18,15 @@ pub(crate) enum Offer {
     Instructions,
 }
 
-/// All that is tried while the host runs, in this order.
+/// All features that are tested while the host is running, in this order.
 pub(crate) const OFFERED: &[Offer] = &[Offer::ServerTool, Offer::ClientTool, Offer::Instructions];
 
-/// What only the rule and only the skill of the project say.
+/// Texts that occur only in the rule and only in the skill of the project.
 const RULE: &str = "Herons are counted at dawn, rule 7531.";
 const SKILL: &str = "Wades through ponds, skill 8642.";
 
 impl Offer {
-    /// What it is, for people.
+    /// Returns the name of the feature in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Offer::ServerTool => "tool of an MCP server from npm",
@@ -35,7 +35,7 @@ impl Offer {
         }
     }
 
-    /// Tries it. Says what happened, or what should not have.
+    /// Runs the test. Returns a description of the result, or the reason of the failure.
     pub(crate) async fn run(self, host: &Host, entry: &Entry, place: &Path) -> Told<String> {
         let name = format!("{self:?}").to_lowercase();
         if self == Offer::Instructions {
@@ -65,8 +65,8 @@ impl Offer {
     }
 }
 
-/// The host is killed between two turns that use a tool. Says what happened, and
-/// gives back the host that runs.
+/// Kills the host between two turns that use a tool. Returns the new host, and the result of the
+/// test.
 pub(crate) async fn killed_with_tools(
     host: Host,
     entry: &Entry,
@@ -102,7 +102,7 @@ async fn resumed(talk: Talk, host: &Host, entry: &Entry, before: &[(u32, String)
     ))
 }
 
-/// The model calls a tool of the server, and hears what came of it.
+/// Makes the model call a tool of the server, and checks that it receives the result.
 async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
     let server = tool_server().id;
     let order = format!(r#"use: {server}_echo {{"message": "{text}"}}"#);
@@ -130,7 +130,7 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
         "the call is shown as",
         &shown(call),
     )?;
-    // Some agents have a tool that calls others, and tell of that.
+    // Some agents have one tool that calls all others, and report that tool.
     let name = match call["toolName"].as_str() {
         Some("echo") => String::new(),
         name => format!(" (named `{}`)", name.unwrap_or_default()),
@@ -146,7 +146,7 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
     ))
 }
 
-/// A tool of the client.
+/// Returns a tool of the client.
 fn tool() -> Value {
     let schema = json!({
         "type": "object", "properties": {"pond": {"type": "string"}}, "required": ["pond"],
@@ -157,7 +157,7 @@ fn tool() -> Value {
     })
 }
 
-/// The model calls a tool of the client, which carries it out.
+/// Makes the model call a tool of the client, and carries the tool out.
 async fn client_tool(talk: &mut Talk) -> Told<String> {
     let client = "client-clienttool";
     let turn = talk.say(r#"use: count_herons {"pond": "north"}"#).await?;
@@ -193,8 +193,8 @@ async fn client_tool(talk: &mut Talk) -> Told<String> {
     ))
 }
 
-/// Is the client until the turn is over: answers, streams, completes. Says what
-/// was asked.
+/// Acts as the client until the turn ends: approves calls, streams output and completes calls.
+/// Returns the options of each approval request.
 async fn carry_out(talk: &mut Talk, turn: &str, client: &str) -> Told<Vec<Value>> {
     let mut asked = Vec::new();
     let mut own = Vec::new();
@@ -243,7 +243,7 @@ async fn carry_out(talk: &mut Talk, turn: &str, client: &str) -> Told<Vec<Value>
     }
 }
 
-/// What the project says reaches the model, and only once.
+/// Checks that each model request contains the rule and the skill of the project exactly once.
 async fn instructions(talk: &mut Talk, notes: &Path) -> Told<String> {
     for order in [
         "say: the first heron of two",
@@ -267,8 +267,8 @@ async fn instructions(talk: &mut Talk, notes: &Path) -> Told<String> {
     Ok("both reached the model exactly once, also with the second message".to_owned())
 }
 
-/// What the model was last asked with an order, and with tools: other calls are
-/// about titles and the like.
+/// Returns the last model request with this message and with tools. Requests without tools are for
+/// titles and the like.
 fn asked_of_model(notes: &Path, order: &str) -> Told<String> {
     let notes = std::fs::read_to_string(notes).map_err(|error| error.to_string())?;
     let notes = notes.lines().rev();
@@ -281,7 +281,7 @@ fn asked_of_model(notes: &Path, order: &str) -> Told<String> {
     asked.next().ok_or("the model was not asked".to_owned())
 }
 
-/// The call of a turn, if there is one and no other.
+/// Returns the only tool call of a turn; fails if there is not exactly one.
 fn only_call(turn: &Turn) -> Told<&Value> {
     let calls = calls(&turn.json);
     let all: Vec<_> = calls.iter().map(|call| shown(call)).collect();
@@ -291,7 +291,7 @@ fn only_call(turn: &Turn) -> Told<&Value> {
     }
 }
 
-/// What a call looks like, for who looks for what is wrong.
+/// Describes a tool call in error messages.
 fn shown(call: &Value) -> String {
     let (name, title) = (&call["toolName"], short(&call["displayName"]));
     let (status, whose) = (&call["status"], &call["contributor"]);

@@ -1,4 +1,4 @@
-//! What was tried, written into the documentation.
+//! Recording of the test results in the documentation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,22 @@ use crate::talk::Told;
 const BEGIN: &str = "<!-- tried: begin; written by `./test agents` -->";
 const END: &str = "<!-- tried: end -->";
 
-/// What stands there if something is not as it should be.
+/// The verdict of a failed test.
 const WRONG: &str = "**no**";
 
-/// What happened when something was tried.
+/// The result of a test.
 pub(crate) struct Tried {
     pub(crate) what: &'static str,
     pub(crate) happened: Told<String>,
 }
 
-/// The documentation of agents.
+/// Returns the path of the documentation of agents.
 fn page() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     crates.parent().unwrap().join("docs/agents.md")
 }
 
-/// Replaces what is said about an agent. What is said about others, and what
-/// people wrote, stays.
+/// Replaces the results of an agent. The results of other agents and text by people stay.
 pub(crate) fn write(entry: &Entry, tried: &[Tried]) {
     let page = page();
     let text = std::fs::read_to_string(&page).unwrap_or_default();
@@ -44,7 +43,7 @@ pub(crate) fn write(entry: &Entry, tried: &[Tried]) {
     std::fs::write(page, text).unwrap();
 }
 
-/// What stands there, by agent.
+/// Splits the recorded results into the tables of the agents.
 fn read(section: &str) -> BTreeMap<String, String> {
     let agents = section.split("\n### ").skip(1);
     let agents = agents.filter_map(|agent| agent.split_once('\n'));
@@ -53,8 +52,8 @@ fn read(section: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What was tried just now, in the place of what is said of the same; the rest
-/// stays as it was.
+/// Returns the table of an agent with the new results. Results of tests that did not run this time
+/// stay.
 fn table(entry: &Entry, tried: &[Tried], before: &str) -> String {
     let packages: Vec<_> = entry
         .packages

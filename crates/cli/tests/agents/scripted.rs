@@ -1,4 +1,4 @@
-//! The scripted agent with a server from a package registry: no model in it.
+//! The scripted agent with an MCP server from a package registry, without a model.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::host::{Host, gone, processes};
 use crate::talk::{Decide, Talk, calls, said};
 use crate::{assert_alone, tries};
 
-/// The process that is the agent; nothing to test.
+/// Runs the scripted agent if this process was started as one; otherwise there is nothing to test.
 #[test]
 fn the_agent() {
     acp_agent::run_as_agent();
 }
 
-/// MCP-1 to MCP-5, MCP-11: a server that others wrote is used through the host.
+/// MCP-1 to MCP-5, MCP-11: an agent uses a third-party MCP server through the host.
 #[tokio::test]
 #[ignore = "needs a server from npm and no network; `./test agents` has them"]
 async fn an_agent_uses_a_server_from_a_registry() {
@@ -24,7 +24,7 @@ async fn an_agent_uses_a_server_from_a_registry() {
     let server = tool_server();
     assert!(server.is_installed(), "the server is not installed");
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("offered/scripted");
-    // What an earlier run left is of no use to this one.
+    // Files of an earlier run must not affect this one.
     drop(std::fs::remove_dir_all(&place));
     let (program, arguments) = acp_agent::agent_command("scripted::the_agent");
     let command = std::iter::once(program).chain(arguments).collect();

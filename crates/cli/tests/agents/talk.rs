@@ -1,4 +1,4 @@
-//! A chat with an agent, followed by the official client and its reducers.
+//! A chat with an agent, mirrored by the official client and its reducers.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,24 +12,24 @@ use serde_json::{Value, json};
 use crate::entry::{Commands, Entry, mark};
 use crate::host::Host;
 
-/// How long an agent may be silent before that is what happened.
+/// The time for which an agent may be silent before the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How long an agent may be silent about an error of its model. Some try again
-/// and again for minutes.
+/// The time for which an agent may be silent about an error of its model. Some agents retry for
+/// minutes.
 pub(crate) const PATIENCE_WITH_ERRORS: Duration = Duration::from_secs(45);
 
-/// What goes wrong is told, never a panic: the other tries go on.
+/// The result of a step. A failure is returned instead of a panic, so that the other tests run.
 pub(crate) type Told<T> = Result<T, String>;
 
-/// What is answered when the agent asks for permission.
+/// The answer to permission requests of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decide {
     Approve,
     Deny,
 }
 
-/// A session of an agent and its chat.
+/// A session of an agent, and its chat.
 pub(crate) struct Talk {
     pub(crate) client: Client,
     pub(crate) session: String,
@@ -39,25 +39,25 @@ pub(crate) struct Talk {
     actions: SessionSubscription,
     turns: u32,
     pub(crate) commands: Commands,
-    /// How long it may be silent now.
+    /// The time for which the agent may be silent now.
     pub(crate) patience: Duration,
 }
 
-/// A turn that is over.
+/// A turn that has ended.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) json: Value,
-    /// The options of each question for permission.
+    /// The options of each permission request.
     pub(crate) asked: Vec<Value>,
 }
 
 impl Talk {
-    /// Begins a session of an agent in a folder of its own.
+    /// Creates a session of an agent in a folder of its own.
     pub(crate) async fn begin(host: &Host, entry: &Entry, place: &Path, name: &str) -> Told<Self> {
         Talk::begin_with(host, entry, place, name, &[]).await
     }
 
-    /// The same, with tools that the client carries out.
+    /// Creates a session like [`Talk::begin`], with tools that the client carries out.
     pub(crate) async fn begin_with(
         host: &Host,
         entry: &Entry,
@@ -93,7 +93,7 @@ impl Talk {
         Ok(talk)
     }
 
-    /// The same chat, on another host.
+    /// Opens the same chat on another host.
     pub(crate) async fn again(self, host: &Host) -> Told<Self> {
         let client = host.join("client-again").await;
         ready(&client, &self.session).await?;
@@ -125,7 +125,7 @@ impl Talk {
         })
     }
 
-    /// Says something; it is a turn.
+    /// Starts a turn with a message. Returns the id of the turn.
     pub(crate) async fn say(&mut self, text: &str) -> Told<String> {
         self.turns += 1;
         let turn = format!("turn-{}", self.turns);
@@ -137,13 +137,13 @@ impl Talk {
         Ok(turn)
     }
 
-    /// Says something, and waits for the end of the turn.
+    /// Starts a turn with a message, and waits for its end.
     pub(crate) async fn turn(&mut self, text: &str, decide: Decide) -> Told<Turn> {
         let id = self.say(text).await?;
         self.finish(&id, decide).await
     }
 
-    /// Waits for the end of a turn, and answers what is asked.
+    /// Waits for the end of a turn, and answers its permission requests.
     pub(crate) async fn finish(&mut self, id: &str, decide: Decide) -> Told<Turn> {
         let mut asked = Vec::new();
         loop {
@@ -166,7 +166,7 @@ impl Talk {
         }
     }
 
-    /// Waits for an action of this kind.
+    /// Waits for an action that satisfies a condition. Fails if the turn ends before that.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Told<Value> {
         loop {
             let action = self.next().await?;
@@ -179,7 +179,7 @@ impl Talk {
         }
     }
 
-    /// Cancels a turn, as a person does.
+    /// Cancels a turn, as a user does.
     pub(crate) async fn cancel(&mut self, turn: &str) -> Told<()> {
         let action = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 0});
         self.dispatch(action).await
@@ -192,7 +192,7 @@ impl Talk {
         sent.map(drop).map_err(|error| format!("dispatch: {error}"))
     }
 
-    /// The session as it is.
+    /// Returns the current state of the session.
     pub(crate) async fn session_state(&self) -> Told<Value> {
         let subscribed = self.client.subscribe(self.session.clone()).await;
         let (result, _) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
@@ -202,8 +202,7 @@ impl Talk {
         }
     }
 
-    /// A turn as the official reducers made it, once it is sure that the host
-    /// has the same.
+    /// Returns a turn, after checking that the official reducers and the host agree on it.
     pub(crate) async fn checked(&mut self, id: &str) -> Told<Value> {
         let subscribed = self.client.subscribe(self.chat.clone()).await;
         let (result, _) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
@@ -224,7 +223,7 @@ impl Talk {
         Ok(turn_of_host)
     }
 
-    /// Ends the session.
+    /// Disposes the session, and closes the connection.
     pub(crate) async fn dispose(self) -> Told<()> {
         let params = json!({"channel": self.session});
         let disposed: Result<Value, _> = self.client.request("disposeSession", params).await;
@@ -233,7 +232,7 @@ impl Talk {
         disposed.map_err(|error| format!("disposeSession: {error}"))
     }
 
-    /// Answers a question for permission.
+    /// Answers a permission request.
     pub(crate) async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
         let (approved, kind) = match decide {
             Decide::Approve => (true, "approve"),
@@ -256,7 +255,7 @@ impl Talk {
         self.dispatch(answer).await
     }
 
-    /// Waits for the next action.
+    /// Waits for the next action, and applies it to the mirrored state.
     pub(crate) async fn next(&mut self) -> Told<Value> {
         let next = tokio::time::timeout(self.patience, self.actions.recv()).await;
         let next = next.map_err(|_| format!("nothing for {} s", self.patience.as_secs()))?;
@@ -271,7 +270,7 @@ impl Talk {
     }
 }
 
-/// Waits until a session is ready. Says what its chat is.
+/// Waits until a session is ready. Returns the URI of its chat.
 async fn ready(client: &Client, session: &str) -> Told<String> {
     let subscribed = client.subscribe(session.to_owned()).await;
     let (result, mut actions) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
@@ -304,7 +303,7 @@ async fn ready(client: &Client, session: &str) -> Told<String> {
     }
 }
 
-/// All text that a turn said in parts of a kind.
+/// Returns the text of all parts of one kind in a turn.
 pub(crate) fn said(turn: &Value, kind: &str) -> String {
     let parts = turn["responseParts"].as_array().into_iter().flatten();
     let parts = parts.filter(|part| part["kind"] == kind);
@@ -315,14 +314,14 @@ pub(crate) fn said(turn: &Value, kind: &str) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// The tool calls of a turn.
+/// Returns the tool calls of a turn.
 pub(crate) fn calls(turn: &Value) -> Vec<&Value> {
     let parts = turn["responseParts"].as_array().into_iter().flatten();
     let calls = parts.filter(|part| part["kind"] == "toolCall");
     calls.map(|part| &part["toolCall"]).collect()
 }
 
-/// The beginning of something.
+/// Returns the first 160 characters of a value.
 pub(crate) fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! What is tried with each agent, and what has to come of it.
+//! Tests that every agent has to pass, and the results that they expect.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::host::Host;
 use crate::talk::{Decide, PATIENCE, PATIENCE_WITH_ERRORS, Talk, Told, Turn, calls, said, short};
 
-/// Something that is tried, each in a session of its own.
+/// A behavior to test, each in a session of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Try {
     Text,
@@ -26,7 +26,7 @@ pub(crate) enum Try {
     SecondMessage,
 }
 
-/// All that is tried while the host runs, in this order.
+/// All behaviors that are tested while the host is running, in this order.
 pub(crate) const TRIES: &[Try] = &[
     Try::Text,
     Try::Reasoning,
@@ -40,7 +40,7 @@ pub(crate) const TRIES: &[Try] = &[
 ];
 
 impl Try {
-    /// What it is, for people; the first word is for folders, too.
+    /// Returns the name of the behavior in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Try::Text => "text",
@@ -55,7 +55,7 @@ impl Try {
         }
     }
 
-    /// Tries it. Says what happened, or what should not have.
+    /// Runs the test. Returns a description of the result, or the reason of the failure.
     pub(crate) async fn run(self, host: &Host, entry: &Entry, place: &Path) -> Told<String> {
         let name = format!("{self:?}").to_lowercase();
         let mut talk = Talk::begin(host, entry, place, &name).await?;
@@ -181,7 +181,7 @@ async fn written(talk: &mut Talk) -> Told<String> {
     ))
 }
 
-/// Cancels a turn, and says what becomes of the next.
+/// Cancels a turn. Returns a description of the next turn.
 async fn cancel(talk: &mut Talk, turn: &str) -> Told<String> {
     talk.cancel(turn).await?;
     let turn = talk.finish(turn, Decide::Deny).await?;
@@ -272,7 +272,7 @@ async fn second_message(talk: &mut Talk) -> Told<String> {
     Ok("the host queued it; it is answered after the first, which is complete".to_owned())
 }
 
-/// That there is something to be said after that, in the same chat.
+/// Checks that the agent answers another message in the same chat.
 async fn goes_on(talk: &mut Talk) -> Told<String> {
     let turn = talk
         .turn("say: the heron is still there", Decide::Deny)
@@ -291,7 +291,7 @@ async fn goes_on(talk: &mut Talk) -> Told<String> {
     })
 }
 
-/// Waits until a changeset shows a file. Says how many lines were added.
+/// Waits until a changeset contains a file. Returns the number of added lines.
 async fn changed(talk: &Talk, channel: &str, name: &str) -> Told<u64> {
     let subscribed = talk.client.subscribe(channel.to_owned()).await;
     let (result, mut actions) = subscribed.map_err(|error| format!("{channel}: {error}"))?;
@@ -323,7 +323,7 @@ async fn changed(talk: &Talk, channel: &str, name: &str) -> Told<u64> {
     }
 }
 
-/// Whether it is a piece of a slow answer.
+/// Returns `true` if the action is a piece of a slow answer.
 pub(crate) fn ticks(action: &Value) -> bool {
     let content = match action["type"].as_str() {
         Some("chat/delta") => &action["content"],
@@ -333,7 +333,7 @@ pub(crate) fn ticks(action: &Value) -> bool {
     content.as_str().is_some_and(|text| text.contains("tick"))
 }
 
-/// What was asked, by the names of the options.
+/// Returns the labels of the options of the first permission request.
 fn asked(turn: &Turn) -> Told<String> {
     let Some(options) = turn.asked.first() else {
         let text = said(&turn.json, "markdown");
@@ -344,7 +344,7 @@ fn asked(turn: &Turn) -> Told<String> {
     Ok(labels.join(" / "))
 }
 
-/// That a turn came to its end.
+/// Checks that a turn is complete.
 pub(crate) fn complete(turn: &Turn) -> Told<()> {
     let state = turn.json["state"].as_str().unwrap_or_default();
     if state == "complete" {
@@ -355,7 +355,7 @@ pub(crate) fn complete(turn: &Turn) -> Told<()> {
     Err(format!("the turn is {state}: {}", last.unwrap_or_default()))
 }
 
-/// That something holds; else, what is instead.
+/// Checks a condition. The error says what was found instead.
 pub(crate) fn expect(holds: bool, what: &str, is: &str) -> Told<()> {
     if holds {
         return Ok(());

@@ -1,4 +1,4 @@
-//! An agent that stands in the configuration, as a person uses it.
+//! An agent from the configuration, as a user runs it.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use agenthost_testkit::acp_agent;
 
 use crate::commands::{err, out, run};
 
-/// The process that is the agent; nothing to test.
+/// Runs the scripted agent if this process was started as one; otherwise there is nothing to test.
 #[test]
 fn the_agent() {
     acp_agent::run_as_agent();
 }
 
-/// Writes a configuration with the agent, that starts like this.
+/// Writes a configuration with the scripted agent in a mode.
 fn configure(path: &Path, how: &str) {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let mut command = vec![program];
@@ -48,7 +48,7 @@ fn an_agent_of_the_configuration_is_run() {
     assert!(err(&output).contains("of boredom"), "{}", err(&output));
 }
 
-/// What an agent has from elsewhere is listed, and can be gone on with here.
+/// Sessions that an agent has from elsewhere can be listed and imported.
 #[test]
 fn sessions_of_an_agent_are_imported() {
     let directory = tempfile::tempdir().unwrap();

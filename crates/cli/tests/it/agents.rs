@@ -1,5 +1,5 @@
-//! Agents that are known, as a person finds and uses them: an agent that is
-//! "installed" is a script on `PATH` that runs the scripted agent.
+//! Known agents, as a user finds and runs them. An "installed" agent is a script on `PATH` that
+//! runs the scripted agent.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::commands::{err, out};
 
-/// A machine of its own, with nothing installed but what a test installs.
+/// A machine with no other agents than those that a test installs.
 struct Machine(TempDir);
 
 impl Machine {
@@ -33,8 +33,8 @@ impl Machine {
         self.0.path().join(name)
     }
 
-    /// Installs the scripted agent under a name. Nobody is signed in with it
-    /// until the file `home/signed-in` is there.
+    /// Installs the scripted agent under a name. The agent is signed out until the file
+    /// `home/signed-in` exists.
     fn install(&self, name: &str, how: &str) {
         let (program, arguments) = acp_agent::agent_command("acp::the_agent");
         let signed_in = self.path("home/signed-in");
@@ -79,7 +79,7 @@ impl Machine {
             .unwrap()
     }
 
-    /// What is found out about an agent.
+    /// Returns the report of `agenthost agents` about an agent.
     fn report(&self, id: &str) -> Value {
         let output = self.run(&["agents", "--json"]);
         let text = out(&output);
@@ -109,10 +109,10 @@ fn an_agent_is_found_signed_in_and_used() {
         "{}",
         out(&output)
     );
-    // Whoever uses it all the same is told what to do.
+    // Running the agent anyway fails with the same hint.
     let output = machine.run(&["run", "--agent", "goose", "say hello"]);
     assert!(err(&output).contains("goose configure"), "{}", err(&output));
-    // There are two ways; none is taken without being named.
+    // There are two sign-in methods, and the user has to name one of them.
     let output = machine.run(&["agents", "sign-in", "goose"]);
     assert!(output.status.success(), "{}", err(&output));
     let listed = out(&output);
@@ -169,7 +169,7 @@ fn agents_that_do_not_work_say_why() {
         found.contains("does not respond: the agent ended: no config"),
         "{found}"
     );
-    // One that speaks, but can't begin a session.
+    // This agent never requests approval, so it is not offered unless the configuration allows it.
     machine.install("pi-acp", "");
     machine.install("pi", "");
     machine.sign_in();
@@ -201,7 +201,8 @@ fn agents_that_do_not_work_say_why() {
     assert_eq!(out(&machine.run(&["agents"])), "");
 }
 
-/// Its own variables, the keys it needs and nothing else of the host.
+/// An agent gets its own variables and the keys that it needs, and nothing else from the
+/// environment of the host.
 #[test]
 fn an_agent_gets_the_keys_that_it_needs() {
     let machine = Machine::new();
@@ -230,7 +231,7 @@ fn an_agent_gets_the_keys_that_it_needs() {
     is_gone(&machine.path("bin"));
 }
 
-/// Nothing that was installed in a folder runs any more.
+/// Asserts that no program in a folder is running.
 fn is_gone(folder: &Path) {
     let folder = folder.to_str().unwrap().to_owned();
     let processes = std::fs::read_dir("/proc").unwrap();

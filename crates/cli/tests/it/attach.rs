@@ -1,4 +1,4 @@
-//! `attach`, as people at several terminals use it.
+//! `attach`, as users run it in several terminals.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use agenthost_testkit::ScriptedAgent;
 
 use crate::commands::{Host, err, piped, run};
 
-/// A terminal that takes part in a session, with what it shows.
+/// A terminal that is attached to a session, with its output.
 struct Terminal {
     child: Child,
     shown: std::sync::Arc<std::sync::Mutex<String>>,
@@ -60,8 +60,8 @@ impl Terminal {
     }
 }
 
-/// One starts a turn, the other approves; both see it, and so does who comes
-/// later.
+/// One terminal starts a turn and another one approves it. Both show it, and so does a terminal
+/// that attaches later.
 #[test]
 fn two_terminals_share_a_session() {
     let directory = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ fn two_terminals_share_a_session() {
     second.type_line("2");
     for terminal in [&first, &second] {
         terminal.wait("\nhello from the first\n");
-        // What was queued by mistake is a command like any other.
+        // A message that was queued by mistake is run like any other command.
         terminal.wait("> maybe");
     }
     first.wait("Ran maybe: it ended with exit code 127");
@@ -108,7 +108,7 @@ fn two_terminals_share_a_session() {
     second.type_line("echo again");
     first.wait("\nagain\n");
     first.quit();
-    // Not asked any more: it was allowed for the session.
+    // Later commands required no approval: the user has allowed them for the session.
     assert_eq!(second.quit().matches("1) Allow once").count(), 2);
 
     let mut third = Terminal::attach(path, &[]);
@@ -118,7 +118,7 @@ fn two_terminals_share_a_session() {
     third.quit();
 }
 
-/// A host with an agent that does what it is told, in this process.
+/// Starts a host with the scripted agent in this process.
 fn scripted(directory: &Path) -> (tokio::runtime::Runtime, Server) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut config = ServerConfig::new(directory.join("data/agenthost"));
@@ -127,8 +127,8 @@ fn scripted(directory: &Path) -> (tokio::runtime::Runtime, Server) {
     (runtime, server)
 }
 
-/// Questions of every kind, answered by hand; wrong answers are asked again,
-/// and what another terminal answers is not asked here.
+/// Questions of every kind are answered at a terminal. The terminal asks again after an invalid
+/// answer, and drops a question that another terminal has answered.
 #[test]
 fn questions_are_answered_at_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
@@ -188,8 +188,8 @@ fn questions_are_answered_at_the_terminal() {
     runtime.block_on(server.stop()).unwrap();
 }
 
-/// A host that is killed and starts again: it is said, what was typed meanwhile
-/// is sent, and one can leave at any time.
+/// The host is killed and restarted. Attached terminals report it, send what was typed in the
+/// meantime, and can quit at any time.
 #[test]
 fn a_host_that_is_gone_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,12 +210,13 @@ fn a_host_that_is_gone_is_waited_for() {
     first.wait("Run in terminal: echo typed meanwhile");
     first.type_line("y");
     first.wait("\ntyped meanwhile\n");
-    // With nothing typed one leaves as well.
+    // A terminal without unsent input can quit, too.
     drop(host);
     first.quit();
 }
 
-/// `run` asks, too; and without anybody there it declines.
+/// `run` asks the questions of the agent, too. Without input it declines, and with `--yes` it
+/// accepts only if all questions can be skipped.
 #[test]
 fn run_answers_what_it_can() {
     let directory = tempfile::tempdir().unwrap();

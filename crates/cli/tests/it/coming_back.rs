@@ -1,5 +1,4 @@
-//! A client whose user does not wait: it gives up waiting every moment, and
-//! asks again, while its host goes away and comes back.
+//! A client that cancels every wait after a moment, while its host stops and starts again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ async fn start(directory: &Path) -> Server {
     serve(config).await.unwrap()
 }
 
-/// Connects to the host of a directory.
+/// Connects to the host that runs on a directory.
 pub(crate) async fn connect(directory: &Path, name: &str) -> Client {
     let hello = ClientOptions {
         client_id: ClientId::from(name),
@@ -76,7 +75,7 @@ async fn nothing_is_missed_by_giving_up() {
     let (mut lost, mut back) = (0, 0);
     for round in 0..5 {
         server.take().unwrap().stop().await.unwrap();
-        // While nobody is there, something is done all the same.
+        // Once the client has lost its connection, it dispatches an action nevertheless.
         loop {
             let waited = tokio::time::timeout(Duration::from_millis(1), client.next_update()).await;
             if let Ok(update) = waited
@@ -90,7 +89,7 @@ async fn nothing_is_missed_by_giving_up() {
         let sent = client.dispatch(&chat, turn(&own, "say hello")).await;
         sent.unwrap();
         assert!(client.is_disconnected() && client.unconfirmed_count() == 1);
-        // Somebody else is quicker, and the client is not patient.
+        // The client keeps cancelling its waits while the host starts.
         let (next, ()) = tokio::join!(start(path), async {
             for _ in 0..100 {
                 let waited =
@@ -127,8 +126,8 @@ fn title(client: &Client, session: &Uri) -> String {
     state.metadata.title.clone()
 }
 
-/// A session that was made anew at its address starts again, and what happened in
-/// another one is told.
+/// A session that was recreated at the same URI is resynced, and actions in another session are
+/// replayed.
 #[tokio::test]
 async fn each_session_goes_on_by_itself() {
     let directory = tempfile::tempdir().unwrap();
@@ -148,7 +147,7 @@ async fn each_session_goes_on_by_itself() {
     }
     server.stop().await.unwrap();
     let server = start(path).await;
-    // The first client does nothing unless it is asked to.
+    // The first client makes no progress unless it is polled, so it misses all of this.
     let mut second = connect(path, "two").await;
     let dispose = json!({"channel": again});
     let dispose: DisposeSessionParams = wire::from_str(&dispose.to_string()).unwrap();

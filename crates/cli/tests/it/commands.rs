@@ -1,4 +1,4 @@
-//! `run`, `sessions`, `doctor` and `serve --stdio`, as a person uses them.
+//! `run`, `sessions`, `doctor`, `allow`, `diff` and `serve --stdio`, as a user runs them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// A configuration that offers no agents of this machine, unless there is one
-/// already.
+/// Writes a configuration without the agents of this machine, unless there is a configuration
+/// already. Returns its path.
 pub(crate) fn configuration(directory: &Path) -> PathBuf {
     let folder = directory.join("config/agenthost");
     std::fs::create_dir_all(&folder).unwrap();
@@ -18,7 +18,7 @@ pub(crate) fn configuration(directory: &Path) -> PathBuf {
     file
 }
 
-/// The command, with nothing of this machine's own in it.
+/// Returns a command that uses the files in a directory instead of those of the user.
 pub(crate) fn agenthost(directory: &Path) -> Command {
     configuration(directory);
     let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
@@ -26,14 +26,14 @@ pub(crate) fn agenthost(directory: &Path) -> Command {
         .env("XDG_DATA_HOME", directory.join("data"))
         .env("XDG_CONFIG_HOME", directory.join("config"))
         .env("XDG_STATE_HOME", directory.join("state"))
-        // A host that a test does not stop would outlive it.
+        // A host that a test does not stop would outlive the test otherwise.
         .env("AGENTHOST_TEMPORARY", "true")
         .env("HOME", directory.join("home"))
         .current_dir(directory);
     command
 }
 
-/// A command that can be typed to, with its output to be read.
+/// Starts a command with pipes for its input and output.
 pub(crate) fn piped(directory: &Path, arguments: &[&str]) -> Child {
     agenthost(directory)
         .args(arguments)
@@ -46,12 +46,12 @@ pub(crate) fn piped(directory: &Path, arguments: &[&str]) -> Child {
 
 pub(crate) fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
     let mut child = piped(directory, arguments);
-    // It may have ended without reading.
+    // The command may have ended without reading its input.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
     child.wait_with_output().unwrap()
 }
 
-/// A command that nobody types to, with its output to be read.
+/// Starts a command without input and with pipes for its output.
 fn begin(directory: &Path, arguments: &[&str]) -> Child {
     agenthost(directory)
         .args(arguments)
@@ -70,7 +70,7 @@ pub(crate) fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A host that runs beside, killed when dropped.
+/// A host in another process, which is killed when it is dropped.
 pub(crate) struct Host(Child);
 
 impl Host {
@@ -144,14 +144,14 @@ fn a_turn_runs_in_the_terminal() {
         .collect();
     let named = |name: &str| actions.iter().any(|line| line["action"]["type"] == name);
     assert!(named("chat/turnComplete"), "{lines}");
-    // And it makes the state that was shown.
+    // Reducing these lines gives the state that was shown.
     let output = run(path, &["reduce", "-", "--compact"], &lines);
     let state = out(&output);
     assert!(state.contains(r#""output":"hi\r\n""#), "{state}");
 }
 
-/// Without a terminal, nothing that only a terminal understands is shown; and
-/// a message can be a command, which nobody has to agree to.
+/// Escape sequences are removed from output that does not go to a terminal. A message that begins
+/// with `!` is a command of the user, and requires no approval.
 #[test]
 fn commands_are_run_and_shown_plainly() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +174,8 @@ fn commands_are_run_and_shown_plainly() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// More than fits into any queue: the client loses its socket and comes back.
+/// A command writes more output than fits into any queue: the client is disconnected, and
+/// reconnects.
 #[test]
 fn a_lot_of_output_arrives() {
     let directory = tempfile::tempdir().unwrap();
@@ -201,8 +202,7 @@ fn commands_share_the_host_that_runs() {
         assert!(out(&output).contains(&pid), "{}", out(&output));
         assert_eq!(output.status.code(), Some(0));
     }
-    // Killed, both of them, and what they said of themselves left behind: the
-    // sessions are there all the same.
+    // Both hosts were killed, and their host files are left. The sessions still exist.
     let output = run(path, &["sessions"], "");
     let listed = out(&output);
     assert_eq!(listed.lines().count(), 2, "{listed}");
@@ -236,7 +236,7 @@ fn doctor_says_what_is_wrong() {
         "auto_agents = false\n[limits]\nrate = 10",
     )
     .unwrap();
-    // A directory that others can read.
+    // Other users can read the data directory.
     let data = path.join("data/agenthost");
     std::fs::create_dir_all(&data).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -244,7 +244,7 @@ fn doctor_says_what_is_wrong() {
     let output = run(path, &["doctor"], "");
     assert!(out(&output).contains("chmod 700"), "{}", out(&output));
     std::fs::remove_dir(&data).unwrap();
-    // A database that is none.
+    // The database file is not a database.
     run(path, &["run", "-y", "true"], "");
     std::fs::write(
         data.join("agenthost.db"),
@@ -256,7 +256,7 @@ fn doctor_says_what_is_wrong() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// TRN-10: a client on standard input and output, and the host goes with it.
+/// TRN-10: the host serves one client on standard input and output, and exits with it.
 #[test]
 fn one_client_on_standard_input() {
     let directory = tempfile::tempdir().unwrap();
@@ -279,7 +279,7 @@ fn one_client_on_standard_input() {
     assert_eq!(ask(initialize)["result"]["protocolVersion"], "1.0.0");
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
     assert_eq!(ask(ping)["result"], Value::Null);
-    // Nobody else can reach it, and it says so.
+    // No other client can reach this host, and the error says so.
     let output = run(directory.path(), &["sessions"], "");
     assert!(
         err(&output).contains("start it with `--socket`"),
@@ -289,7 +289,7 @@ fn one_client_on_standard_input() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Two hosts on one directory: the second says who has it.
+/// The second host on a directory reports which process uses the directory.
 #[test]
 fn the_second_host_says_who_is_first() {
     let directory = tempfile::tempdir().unwrap();
@@ -314,7 +314,7 @@ fn a_turn_is_cancelled_from_the_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// Whoever reads late reads everything, also what is more than any queue holds.
+/// A reader that starts late gets the whole output, even if it is more than any queue holds.
 #[test]
 fn slow_readers_miss_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -328,7 +328,7 @@ fn slow_readers_miss_nothing() {
     assert!(text.ends_with("\n2000000\n"));
 }
 
-/// `head` has seen enough: the command is ended with it.
+/// A reader that closes the pipe, such as `head`, ends the turn and its command.
 #[test]
 fn a_reader_that_leaves_ends_the_turn() {
     let directory = tempfile::tempdir().unwrap();
@@ -346,14 +346,14 @@ fn a_reader_that_leaves_ends_the_turn() {
     assert!(ends("agenthost-test-of-head"));
 }
 
-/// The host is killed and begins again, elsewhere: `run` finds it, is told
-/// what became of the turn, and what ran for it runs no more.
+/// The host is killed and started again, at another address. `run` reconnects and reports the end
+/// of the turn, and the processes of the turn are killed.
 #[test]
 fn a_run_survives_its_host() {
     for (prefix, time) in [("", "98765.4321"), ("!", "98765.1234")] {
         let directory = tempfile::tempdir().unwrap();
         let host = Host::start(directory.path(), &[]);
-        // The end of its terminal does not end this one.
+        // The command ignores the end of its terminal.
         let line = format!("{prefix}trap '' HUP; echo started; sleep {time}");
         let mut child = begin(directory.path(), &["run", "--yes", &line]);
         let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -374,8 +374,8 @@ fn a_run_survives_its_host() {
     }
 }
 
-/// Whether a command is gone before long: it is asked to end before it is made
-/// to.
+/// Returns `true` if a command ends within five seconds. That may take a moment: it gets SIGTERM
+/// before SIGKILL.
 fn ends(what: &str) -> bool {
     (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -383,8 +383,7 @@ fn ends(what: &str) -> bool {
     })
 }
 
-/// Whether a command runs that has this in its command line, and is not one of
-/// ours.
+/// Returns `true` if a process other than `agenthost` has this text in its command line.
 fn runs(what: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap();
     let lines = processes.filter_map(|entry| {
@@ -396,7 +395,7 @@ fn runs(what: &str) -> bool {
         .any(|line| line.contains(what) && !line.contains("agenthost\0"))
 }
 
-/// What a person allows is listed, remembered, and taken back.
+/// Folders that a user allows are listed, stored and removed.
 #[test]
 fn folders_are_allowed() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `customizations` and what `doctor` says of them, as a person uses them.
+//! `customizations` and the section of `doctor` about them, as a user runs them.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,14 +14,15 @@ fn write(folder: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A project, beside what the command keeps and is told.
+/// Creates a project folder, beside the data and the configuration. Returns its path.
 fn project(directory: &Path) -> String {
     let project = directory.join("project");
     std::fs::create_dir_all(&project).unwrap();
     project.to_str().unwrap().to_owned()
 }
 
-/// All that a command says, with the folder left out.
+/// Checks the output and the exit code of a command. The path of the directory is removed from the
+/// output.
 fn check(directory: &Path, arguments: &[&str], expected: Expect) {
     let output = run(directory, arguments, "");
     let real = directory.canonicalize().unwrap();
@@ -72,7 +73,7 @@ fn a_folder_without_anything_says_where_to_begin() {
     );
 }
 
-/// CUS-1, CUS-5: the tree, with what is wrong where it is wrong.
+/// CUS-1, CUS-5: the listing shows the tree, with each problem at the customization that has it.
 #[test]
 fn the_tree_of_a_folder_is_listed() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +134,7 @@ fn the_tree_of_a_folder_is_listed() {
     assert_eq!(skills["load"]["kind"], "degraded");
     assert_eq!(skills["writable"], true);
     assert!(all.iter().any(|one| one["type"] == "mcpServer"));
-    // What is run is for the person who allows it alone (CUS-19).
+    // CUS-19: commands are shown only to the user who approves them, so they are not listed.
     assert!(!out(&output).contains("${T}"), "{}", out(&output));
 }
 
@@ -150,7 +151,7 @@ fn code_is_allowed_by_a_person() {
         let start = ["customizations", "allow", "--directory", &project];
         run(path, &[&start, more].concat(), "")
     };
-    // Nobody is there to say yes.
+    // There is no terminal at which the user could confirm.
     let output = allow(&["Hooks"]);
     assert_eq!(output.status.code(), Some(1));
     let said = err(&output);
@@ -164,7 +165,7 @@ fn code_is_allowed_by_a_person() {
     let output = allow(&["--yes", "Hooks"]);
     assert!(output.status.success(), "{output:?}");
     assert!(err(&allow(&["--yes", "Hooks"])).contains("already allowed"));
-    // A name of two words can be typed as it is shown.
+    // A name of two words can be typed as it is shown, without quotes.
     let output = allow(&["--yes", "mcp", "servers"]);
     assert!(
         err(&output).contains("server files: sh -c files"),
@@ -175,7 +176,7 @@ fn code_is_allowed_by_a_person() {
     let listed = out(&allow(&["--list"]));
     assert_eq!(listed.matches("allowed ").count(), 2, "{listed}");
 
-    // What changed is not what was allowed.
+    // A changed hook requires approval again.
     write(
         &files,
         ".claude/settings.json",
@@ -192,8 +193,8 @@ fn code_is_allowed_by_a_person() {
     assert!(err(&output).contains("available: "), "{output:?}");
 }
 
-/// The words of a declaration can't be moved to another field after it was
-/// allowed, and what is shown tells the fields apart.
+/// An approval covers the fields of a declaration: words that move to another field require
+/// approval again. The listing tells the fields apart.
 #[test]
 fn an_allowed_server_whose_arguments_become_variables_waits_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -227,7 +228,7 @@ fn an_allowed_server_whose_arguments_become_variables_waits_again() {
     assert!(listed.contains(expected), "{listed}");
 }
 
-/// What a session has, as the host shows it, with its servers.
+/// The listing of a session shows its customizations and MCP servers as the host knows them.
 #[test]
 fn a_session_is_shown_as_the_host_sees_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -249,7 +250,7 @@ fn a_session_is_shown_as_the_host_sees_it() {
     assert!(listed.contains("server  search"), "{listed}");
     assert!(listed.contains("wait for approval"), "{listed}");
 
-    // What waits can be allowed by what the host shows, too.
+    // Code that waits for approval in a session can be approved by the name in this listing, too.
     let start = ["customizations", "allow", "--session", session, "--yes"];
     let output = run(path, &[&start[..], &["Hooks"]].concat(), "");
     assert!(output.status.success(), "{output:?}");
@@ -328,7 +329,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
     );
     let listed = out(&run(path, &["customizations", &project], ""));
     assert!(listed.contains("skill   deploy"), "{listed}");
-    // Nothing is left of what failed, and others can't look.
+    // A failed fetch leaves nothing behind, and other users cannot read the plugins.
     let fetched = path.join("data/agenthost/packages/plugins/fetched");
     assert_eq!(std::fs::read_dir(fetched).unwrap().count(), 1);
     let output = run(path, &["doctor"], "");

@@ -1,5 +1,5 @@
-//! Hooks under `kill -9`: the next host ends what the killed one left, and what
-//! waited for them is over.
+//! Hooks under `kill -9`: the next host ends the hooks of the killed one, and the tool call that
+//! waited for them is cancelled.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ use crate::commands::Host;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The default chat of the session, as every client computes it.
+/// Default chat of the session. Every client derives it from the URI of the session.
 const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3M";
 
-/// An agent that does what it is told, and a hook that hangs.
+/// Configures the scripted agent, and a hook that hangs.
 fn configure(path: &Path) {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let mut command = vec![program];
@@ -43,7 +43,7 @@ fn configure(path: &Path) {
     std::fs::create_dir_all(path.join("work")).unwrap();
 }
 
-/// The process that wrote its number into a file.
+/// Waits for a file with a process id, and returns the id.
 async fn process_in(file: &Path) -> u32 {
     let begun = Instant::now();
     loop {
@@ -108,7 +108,7 @@ async fn the_next_host_ends_hooks_of_a_killed_one() {
     begin_turn(&mut client, &path.join("work")).await;
     let hook = process_in(&path.join("work/began")).await;
     let away = process_in(&path.join("work/away")).await;
-    // SIGKILL: nobody is left who could end it.
+    // After SIGKILL, the host cannot end the hook.
     drop(host);
     assert!(runs(hook) && runs(away));
 
@@ -118,7 +118,7 @@ async fn the_next_host_ends_hooks_of_a_killed_one() {
         assert!(begun.elapsed() < DEADLINE, "the hook goes on");
         tokio::task::yield_now().await;
     }
-    // The call that waited is over, as all that a turn leaves behind is.
+    // The waiting call was cancelled together with its turn.
     let mut other = connect(&data, "two").await;
     let chat = Uri::from(CHAT);
     other.subscribe(&chat).await.unwrap();

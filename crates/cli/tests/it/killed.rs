@@ -1,5 +1,5 @@
-//! `kill -9` under load: what a client has seen is there, and it goes on
-//! exactly where it was.
+//! `kill -9` under load: no action that a client has seen is lost, and the client resumes exactly
+//! where it was.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,14 +14,14 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 const SESSION: &str = "ahp-session:/s1";
-/// The default chat of that session, as every client computes it.
+/// Default chat of that session. Every client derives it from the URI of the session.
 const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
 
-/// How often the host is killed. `KILLS=1000` for a long run.
+/// Number of kills. `KILLS=1000` in the environment makes a long run.
 const KILLS: u32 = 50;
 
-/// After this many kills the log is compared with what was seen, and the queue is emptied: both a
-/// replay and a queue have limits.
+/// After this many kills the test compares the log with the received actions and empties the queue:
+/// both a replay and a queue are limited.
 const KILLS_PER_CHECK: u32 = 50;
 
 type Socket =
@@ -35,7 +35,7 @@ struct Host {
 impl Host {
     async fn start(directory: &Path) -> Self {
         let ready_file = directory.join("ready.json");
-        // What is left of the last host must not be taken for this one's.
+        // The ready file of the last host must not be taken for that of this one.
         drop(std::fs::remove_file(&ready_file));
         let command = Command::new(env!("CARGO_BIN_EXE_agenthost"))
             .args(["serve", "--data-dir"])
@@ -64,7 +64,7 @@ impl Host {
     }
 }
 
-/// SIGKILL: no farewell, no flush.
+/// Kills the host with SIGKILL, so that it cannot flush or say goodbye.
 impl Drop for Host {
     fn drop(&mut self) {
         self.child.kill().unwrap();
@@ -72,7 +72,7 @@ impl Drop for Host {
     }
 }
 
-/// A client that mirrors the chat and remembers everything it was told.
+/// A client that mirrors the chat and records all actions that it has received.
 struct Client {
     socket: Socket,
     requests: u64,
@@ -100,7 +100,7 @@ impl Client {
             .unwrap();
     }
 
-    /// The next message; actions are applied on the way.
+    /// Returns the next message, or `None` at the end of the connection. Applies actions.
     async fn hear(&mut self) -> Option<Json> {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
@@ -177,8 +177,8 @@ impl Client {
         }
     }
 
-    /// The chat, but for what no action on it could say: how much it changed
-    /// is told by its session (SYN-2).
+    /// Returns the chat without `changes`. Actions of the chat do not report them: its session does
+    /// (SYN-2).
     fn text(&self) -> Json {
         let mut chat = serde_json::to_value(self.chat.as_ref().unwrap()).unwrap();
         chat.as_object_mut().unwrap().remove("changes");
@@ -199,7 +199,7 @@ async fn nothing_that_was_seen_is_lost() {
     let mut first = client.seen;
 
     for round in 0..kills {
-        // A turn that streams text of its own; it is ready once it starts.
+        // The command in this turn writes output, and is still running when the host is killed.
         let turn = format!("turn-{round}");
         let message = json!({"text": format!("seq 2000; sleep 5"), "origin": {"kind": "user"}});
         let start = json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z", "message": message});
@@ -209,7 +209,7 @@ async fn nothing_that_was_seen_is_lost() {
         client.until("chat/toolCallReady").await;
         client.dispatch(json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command", "approved": true})).await;
         client.until("chat/toolCallContentChanged").await;
-        // Drafts keep the chat busy; the kill comes among them.
+        // Draft changes keep the chat busy, so that the kill happens among them.
         for n in 0..20 + round % 7 {
             let draft = json!({"text": format!("draft {round} {n}"), "origin": {"kind": "user"}});
             client
@@ -220,7 +220,7 @@ async fn nothing_that_was_seen_is_lost() {
             }
         }
         drop(host);
-        // What had left the host was seen, too.
+        // Messages that the host sent before it was killed count as seen, too.
         while client.hear().await.is_some() {}
 
         host = Host::start(directory.path()).await;
@@ -235,7 +235,7 @@ async fn nothing_that_was_seen_is_lost() {
         }
         client = again;
 
-        // A fresh look shows what the mirror has.
+        // A client that subscribes anew gets the same state as the mirror.
         let mut other = Client::connect(&host).await;
         other.initialize("b").await;
         other.subscribe().await;
@@ -243,7 +243,7 @@ async fn nothing_that_was_seen_is_lost() {
         let turns = client.text()["turns"].as_array().unwrap().clone();
         assert_eq!(turns.last().unwrap()["state"], "error");
         assert_eq!(turns.last().unwrap()["id"], turn.as_str());
-        // The queue waits, nothing in it twice.
+        // The queue is kept, without duplicates.
         let queue = client.text()["queuedMessages"].clone();
         let expected = (round % KILLS_PER_CHECK) as usize + 1;
         assert_eq!(queue.as_array().unwrap().len(), expected);
@@ -263,7 +263,7 @@ async fn nothing_that_was_seen_is_lost() {
     }
 }
 
-/// Everything that was ever told is in the log, as it was told.
+/// Asserts that the log has all received actions, unchanged.
 async fn check_log(host: &Host, first: u64, told: &BTreeMap<u64, Json>) {
     let mut other = Client::connect(host).await;
     let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": first, "subscriptions": [CHAT]});

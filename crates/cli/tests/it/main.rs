@@ -1,4 +1,4 @@
-//! The command as a person uses it.
+//! The command `agenthost`, as a user runs it.
 
 #![expect(
     clippy::print_stdout,
@@ -29,7 +29,7 @@ use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
 
-/// Runs `agenthost` and shows what a person sees: output, remarks, exit code.
+/// Runs `agenthost`. Returns its output, its errors and its exit code.
 fn run(arguments: &[&str], input: &[u8]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
         .args(arguments)
@@ -105,7 +105,7 @@ fn a_log_can_be_stopped_and_traced() {
     );
 }
 
-/// Every line that is wrong is named; the rest counts all the same.
+/// Each invalid line is reported, and does not affect the others.
 #[test]
 fn lines_that_are_wrong_are_named_and_passed_over() {
     let log = [
@@ -172,8 +172,8 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
     );
 }
 
-/// A recording of the wire: answers and notifications count, all else is
-/// passed over.
+/// A wire log can be reduced: responses and notifications with states or actions are used, and all
+/// other messages are skipped.
 #[test]
 fn a_wire_log_is_read() {
     let snapshot = CHAT;
@@ -235,7 +235,7 @@ fn what_is_not_there_is_said_so() {
     assert!(output.contains("it is a folder, not a log"), "{output}");
 }
 
-/// Numbers only rise; what comes again has happened already.
+/// Sequence numbers only increase: an action whose number is not later was already applied.
 #[test]
 fn an_action_is_applied_once() {
     let change = |seq: u64, activity: &str| {
@@ -266,7 +266,7 @@ fn an_action_is_applied_once() {
     );
 }
 
-/// What peers wrote can't play tricks on the terminal.
+/// Text from peers cannot control the terminal.
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let log = format!(
@@ -309,7 +309,7 @@ fn help_teaches() {
     assert!(output.contains("Stops on Ctrl-C"), "{output}");
 }
 
-/// Started, found by its ready file, asked how it is, stopped, started again.
+/// A host is started, found by its ready file, asked for its health and stopped, twice.
 #[test]
 fn a_host_is_served_and_stopped() {
     let directory = tempfile::tempdir().unwrap();
@@ -351,7 +351,7 @@ fn a_host_is_served_and_stopped() {
     }
 }
 
-/// A host that other machines can reach without TLS says so, and no other one does.
+/// A host that other machines can reach without TLS prints a warning, and no other host does.
 #[test]
 fn a_host_without_tls_warns_that_contents_travel_in_the_clear() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Content on its way between a host and a client of ours: what a client has,
-//! and what the host keeps.
+//! Content that the host reads from a client of ours, and content that the host stores.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::coming_back::connect;
 
 const SESSION: &str = "ahp-session:/s1";
 
-/// A client that has text nobody else has, and wants to be asked first.
+/// A client with unsaved text, which can be read only after a permission request.
 struct Editor {
     granted: bool,
 }
@@ -61,7 +60,8 @@ async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     serve(config).await.unwrap()
 }
 
-/// A session that is ready, and its chat, both followed.
+/// Creates a session, waits until it is ready, and subscribes to it and to its chat. Returns the
+/// chat.
 async fn open(client: &mut Client) -> Uri {
     let session = Uri::from(SESSION);
     let create: CreateSessionParams = read(json!({"channel": SESSION}));
@@ -115,7 +115,7 @@ async fn until_over(client: &mut Client) {
     }
 }
 
-/// What the agent heard of what messages refer to.
+/// Returns the attachments that the agent received.
 fn attached(agent: &ScriptedAgent) -> Vec<String> {
     let heard = agent.received_commands();
     let attached = heard
@@ -124,8 +124,8 @@ fn attached(agent: &ScriptedAgent) -> Vec<String> {
     attached.collect()
 }
 
-/// RES-1, RES-17, RES-18: what only a client has gets to the agent; by default
-/// a client serves nothing, and the turn goes on.
+/// RES-1, RES-17, RES-18: content that only a client has reaches the agent. A client serves nothing
+/// by default, and the turn proceeds without the content.
 #[tokio::test]
 async fn a_client_serves_what_it_attaches() {
     let directory = tempfile::tempdir().unwrap();
@@ -161,8 +161,8 @@ async fn resource(client: &mut Client, uri: &Uri) -> Result<ResourceReadResult, 
     client.request(params).await
 }
 
-/// PRT-4, RES-15: a large result is not in the state, and can be read by any
-/// client, also after a restart, until its session is gone.
+/// PRT-4, RES-15: a large result is not part of the state. Any client can read it, even after a
+/// restart, until its session is disposed.
 #[tokio::test]
 async fn a_large_result_is_read_from_the_host() {
     let directory = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ async fn a_large_result_is_read_from_the_host() {
     server.stop().await.unwrap();
 }
 
-/// TOO-10, TOO-11: whoever hears that arguments were edited can read them.
+/// TOO-10, TOO-11: a client that receives edited arguments can read them at once.
 #[tokio::test]
 async fn edited_arguments_are_there_when_they_are_told() {
     let directory = tempfile::tempdir().unwrap();

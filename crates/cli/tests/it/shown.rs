@@ -1,5 +1,5 @@
-//! What is shown of customizations: nothing that plays tricks on a terminal,
-//! and what people decided about them.
+//! Listings of customizations: they do not control the terminal, and they show what users have
+//! turned off.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -37,8 +37,8 @@ fn text_of_packages_does_not_turn_the_terminal_around() {
     }
 }
 
-/// CUS-13: what was decided for a folder, or for all of them, is what a new
-/// session there would have.
+/// CUS-13: the listing shows the decisions that would apply to a new session in a folder: those for
+/// this folder, and those for all folders.
 #[test]
 fn the_listing_shows_what_people_turned_off() {
     let directory = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn the_listing_shows_what_people_turned_off() {
     }
 }
 
-/// Sets something about the host.
+/// Changes the configuration of the host through the protocol.
 fn set(directory: &Path, config: &Value) {
     let mut host = piped(directory, &["serve", "--stdio"]);
     let mut input = host.stdin.take().unwrap();

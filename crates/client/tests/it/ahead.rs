@@ -1,5 +1,5 @@
-//! Writing ahead: whatever is said in whatever order, all end where the host
-//! is.
+//! Optimistic state: in whatever order clients dispatch actions, all end with the state of the
+//! host.
 
 use std::collections::VecDeque;
 
@@ -50,19 +50,20 @@ fn what_is_done_shows_at_once_and_is_undone_when_refused() {
     ahead.dispatch(ClientSeq(2), title("two")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "two");
     assert_eq!(shown(ahead.confirmed()), "");
-    // Somebody else was quicker, but not the last.
+    // The action of another client is confirmed first, but the pending ones still apply on top of
+    // it.
     ahead.apply_foreign(&title("other")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "two");
     ahead.drop_rejected(ClientSeq(2));
     assert_eq!(shown(ahead.optimistic()), "one");
-    // The host has its own idea of it.
+    // The host may confirm an action in a changed form.
     ahead.apply_echo(ClientSeq(1), &title("One")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "One");
     assert_eq!(ahead.confirmed(), ahead.optimistic());
     assert_eq!(ahead.pending().len(), 0);
 }
 
-/// A channel that is shown afresh in between still shows what was done ahead.
+/// Pending actions still apply after a new snapshot of the channel.
 #[test]
 fn what_is_open_stays_open_when_a_channel_is_shown_afresh() {
     let mut ahead = OptimisticState::new(session());
@@ -88,17 +89,16 @@ fn nobody_gets_too_far_ahead() {
     assert_eq!(ahead.pending().len(), 1_000);
 }
 
-/// What may happen between three clients and their host.
+/// An event between three clients and their host.
 #[derive(Debug, Clone)]
 enum Event {
-    /// A client does something.
+    /// A client dispatches an action.
     Act(usize, Value),
-    /// The host takes the next thing that a client sent; perhaps it refuses.
+    /// The host receives the next action of a client, and rejects it if the flag is set.
     Hear(usize, bool),
-    /// A client hears the next thing from the host.
+    /// A client receives the next message of the host.
     Tell(usize),
-    /// A client loses its connection, with what is on the way both ways, and
-    /// comes back.
+    /// A client loses its connection with all messages in flight, and reconnects.
     Lose(usize),
 }
 
@@ -132,7 +132,7 @@ fn some_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What the host says: whose it was, and whether it happened.
+/// A message of the host about an action: which client dispatched it, and whether it was applied.
 #[derive(Clone)]
 struct Said {
     by: usize,
@@ -146,7 +146,7 @@ struct Client {
     dispatched: i64,
     to_host: VecDeque<(ClientSeq, Action)>,
     from_host: VecDeque<Said>,
-    /// How much of the log it has seen or has on its way.
+    /// Number of log entries that the client has received or that are in flight.
     seen: usize,
 }
 
@@ -223,8 +223,8 @@ impl Room {
         }
     }
 
-    /// What was on the way is gone; what happened is replayed; what the host
-    /// has not spoken of after that is sent again.
+    /// Drops the messages in flight, replays the applied actions, and sends those again that the
+    /// host has not answered.
     fn lose(&mut self, client: usize) {
         let lost = std::mem::take(&mut self.clients[client].from_host);
         let unseen = lost.iter().filter(|said| said.happened).count();
@@ -240,7 +240,7 @@ impl Room {
         self.clients[client].to_host = open;
     }
 
-    /// All that is on its way arrives.
+    /// Delivers all messages in flight.
     fn settle(&mut self) {
         for client in 0..3 {
             while !self.clients[client].to_host.is_empty() {

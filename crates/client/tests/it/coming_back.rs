@@ -1,5 +1,4 @@
-//! Hosts that a client comes back to: one with cursors, one without, and one
-//! that does not look.
+//! Hosts that a client reconnects to: one with cursors, one without, and one that ignores them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,10 +22,10 @@ const SESSIONS: [&str; 4] = [
     "ahp-session:/4",
 ];
 
-/// A host that says what a test has it say.
+/// A host that sends the messages of a test.
 struct FakeHost(UnixListener);
 
-/// A connection to it.
+/// A connection to the fake host.
 struct Visit(Framed<UnixStream, LinesCodec>);
 
 impl FakeHost {
@@ -51,7 +50,7 @@ impl Visit {
         self.0.send(message.to_string()).await.unwrap();
     }
 
-    /// Hears a request and answers it. Gives its parameters.
+    /// Receives a request and answers it. Returns its parameters.
     async fn answer(&mut self, method: &str, outcome: &str, answer: Value) -> Value {
         let request = self.hear().await;
         assert_eq!(request["method"], method);
@@ -121,8 +120,8 @@ async fn dispatch(client: &mut Client, session: &str, title: &str) {
     client.dispatch(&Uri::from(session), action).await.unwrap();
 }
 
-/// Each channel goes on from its own cursor, and only what the host has replayed
-/// is sent again.
+/// Each channel resumes from its own cursor, and only the pending actions of a replayed channel are
+/// sent again.
 #[tokio::test]
 async fn each_channel_is_taken_up_on_its_own() {
     let directory = tempfile::tempdir().unwrap();
@@ -132,7 +131,7 @@ async fn each_channel_is_taken_up_on_its_own() {
         let mut visit = host.accept().await;
         visit.greet().await;
         visit.act(two, 5, "fast").await;
-        // What is done on the first and third is not answered.
+        // The host does not answer the actions on the first and third channel.
         visit.hear().await;
         visit.hear().await;
         drop(visit);
@@ -152,13 +151,14 @@ async fn each_channel_is_taken_up_on_its_own() {
             "subscriptions": [cursor(one, 1), cursor(two, 5), cursor(three, 1), cursor(four, 1)],
         });
         assert_eq!(params, expected);
-        // It has not heard of this, and does not know of the other.
+        // The replay lacks this action, so it is sent again. The other one is not: the snapshot
+        // does not tell whether the host has applied it.
         let again = visit.hear().await;
         assert_eq!(again["method"], "dispatchAction");
         assert_eq!(again["params"]["channel"], one);
         drop(visit);
 
-        // The next time each cursor is where its own outcome has put it.
+        // Each cursor was advanced by the outcome of its own channel.
         let mut visit = host.accept().await;
         let request = visit.hear().await;
         let expected = json!([cursor(one, 7), cursor(two, 8), cursor(three, 9)]);
@@ -181,7 +181,7 @@ async fn each_channel_is_taken_up_on_its_own() {
             client.next_update().await.unwrap(),
             ClientUpdate::Reconnected
         ));
-        // In the order in which it happened, whichever channel it was on.
+        // Replayed actions arrive in the order of their sequence numbers, across channels.
         for expected in [7, 8] {
             let ClientUpdate::Action(envelope) = client.next_update().await.unwrap() else {
                 panic!("expected an action");
@@ -203,7 +203,7 @@ async fn each_channel_is_taken_up_on_its_own() {
             client.next_update().await.unwrap(),
             ClientUpdate::Disconnected
         ));
-        // Whoever waits for it, waits in vain.
+        // The host does not answer the second reconnect, so this never returns.
         client.next_update().await
     };
     tokio::select! {
@@ -212,8 +212,8 @@ async fn each_channel_is_taken_up_on_its_own() {
     }
 }
 
-/// A host of 1.0 agrees on 1.1.0 and refuses cursors; another one does not look,
-/// and answers something that is of no use. Both are asked in the older form.
+/// One host agrees on 1.1.0 but rejects cursors, as 1.0 does; another one ignores them, and its
+/// answer is useless. The client repeats the request to both without cursors.
 #[tokio::test]
 async fn a_host_without_cursors_is_asked_for_all_channels_at_once() {
     let invalid = json!({"code": -32602, "message": "subscriptions[0]: expected a string"});
@@ -235,7 +235,7 @@ async fn a_host_without_cursors_is_asked_for_all_channels_at_once() {
             assert_eq!(params["subscriptions"], json!(SESSIONS));
             assert_eq!(params["lastSeenServerSeq"], 1);
             drop(visit);
-            // It is not tried again.
+            // Cursors are not tried again.
             let mut visit = host.accept().await;
             let request = visit.hear().await;
             assert_eq!(request["params"]["subscriptions"], json!(SESSIONS[..3]));

@@ -1,4 +1,4 @@
-//! Packages from repositories and archives.
+//! Plugins that are fetched from repositories and archives.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn tar(path: &Path, entries: &[(&str, &str)]) {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
-        // Names that a careful writer would refuse.
+        // Written into the header directly, as the `tar` crate rejects names such as `../x`.
         let bytes = header.as_gnu_mut().unwrap();
         bytes.name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
@@ -43,7 +43,7 @@ fn an_archive_is_unpacked_and_replaced_at_once() {
         std::fs::read_to_string(there.join("skills/a.md")).unwrap(),
         "A."
     );
-    // One that is broken changes nothing.
+    // An invalid archive changes nothing.
     for bad in ["../x", "/x", "a/../../x", "a\\b"] {
         tar(&path, &[("plugin.json", "{}"), (bad, "x")]);
         let error = fetch(&archive(&path), &data).unwrap_err().to_string();
@@ -59,7 +59,7 @@ fn an_archive_is_unpacked_and_replaced_at_once() {
     assert_eq!(left, 1, "nothing else is left");
 }
 
-/// 64 MiB of zeros compress to 64 KiB. The tar reader would gather them all for
+/// A compressed archive of 64 KiB can contain 64 MiB of zeros, which the tar reader would buffer as
 /// the name of one file.
 #[test]
 fn an_archive_with_an_endless_name_is_refused_and_changes_nothing() {
@@ -160,7 +160,7 @@ fn a_repository_is_cloned() {
     assert!(fetch(&source(Some("--upload-pack=x")), &data).is_err());
 }
 
-/// What clients see of where a plugin comes from has no password in it.
+/// The address of a plugin that clients see contains no password.
 #[test]
 fn addresses_are_shown_without_passwords() {
     let shown = |url: &str| {
@@ -177,8 +177,7 @@ fn addresses_are_shown_without_passwords() {
     assert_eq!(shown("ssh://git@x.org/p.git"), "ssh://git@x.org/p.git");
 }
 
-/// A process that was killed can't have the number that it is looked for by: no
-/// process has a number as large.
+/// The id of the killed process is larger than that of any process, so that no process can have it.
 #[test]
 fn what_a_killed_fetch_left_is_removed_or_put_back() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Hooks that run, refuse, take too long, and do not run.
+//! Hooks that run, refuse turns, time out or must not run.
 
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::host::{Host, session, turn, workspace, write};
 
-/// A host with a plugin that a person configured, and its hooks.
+/// Starts a host with a configured plugin that has these hooks.
 pub(crate) async fn with_hooks(hooks: Value) -> Host {
     let folder = workspace();
     let root = folder.path().join("plugin");
@@ -29,7 +29,7 @@ pub(crate) async fn with_hooks(hooks: Value) -> Host {
     Host::follow(folder, settings).await
 }
 
-/// Waits for a file that a hook writes.
+/// Waits for a file that a hook writes, and returns its text.
 pub(crate) async fn appears(path: &std::path::Path) -> String {
     let wait = async {
         loop {
@@ -87,7 +87,7 @@ async fn a_hook_that_takes_too_long_ends_with_all_that_it_started() {
     let pid = std::fs::read_to_string(host.work().join("pid")).unwrap();
     let status = format!("/proc/{}/stat", pid.trim());
     let gone = async {
-        // It may be there as a zombie until somebody takes note.
+        // The process may stay as a zombie until it is reaped.
         while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
             tokio::task::yield_now().await;
         }
@@ -159,7 +159,7 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
         .unwrap();
     let context = host.prepare(turn(2, "hello")).await.unwrap().context;
     assert_eq!(context.as_deref(), Some("ran"));
-    // Off is off (CUS-16).
+    // CUS-16: a disabled hook does not run.
     let id = host.id("Hooks");
     host.disable(&[&id]).await;
     assert_eq!(host.prepare(turn(3, "hello")).await.unwrap().context, None);
@@ -167,7 +167,7 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
 
 #[tokio::test]
 async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
-    // Nothing but being turned off ends these in time.
+    // The timeout is long, so that these hooks end in time only if they are stopped.
     let mut host = with_hooks(json!({
         "UserPromptSubmit": [
             { "command": "echo $$ > began; sleep 600", "timeout": 600 },
@@ -191,7 +191,7 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
         !host.work().join("next").exists(),
         "nor does the next begin"
     );
-    // It runs again when it is on again.
+    // The hooks run again after the plugin is enabled.
     host.disable(&[]).await;
     std::fs::remove_file(host.work().join("began")).unwrap();
     let errand = CustomizationCommand::Prepare(Box::new(turn(2, "hello")));

@@ -1,4 +1,4 @@
-//! A host that asks, and listens.
+//! A host of customizations, which sends commands and receives events.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,19 +18,19 @@ use tokio::sync::mpsc;
 
 use crate::render;
 
-/// Longest that something may take.
+/// Longest time that a step may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Host {
     pub(crate) folder: TempDir,
     pub(crate) customizations: CustomizationDriver,
     events: mpsc::Receiver<Input>,
-    /// What is known of the session, in order.
+    /// Known customizations of the session, in order.
     pub(crate) known: Vec<Customization>,
     pub(crate) commands: Vec<String>,
 }
 
-/// A folder to work in, before there is a host.
+/// Creates the folders of a host.
 pub(crate) fn workspace() -> TempDir {
     let folder = TempDir::new().unwrap();
     for name in ["work", "home", "data"] {
@@ -50,7 +50,7 @@ pub(crate) fn session() -> Uri {
 }
 
 impl Host {
-    /// Starts, and follows a session in the folder `work`.
+    /// Starts a host, and tracks a session in the folder `work`.
     pub(crate) async fn follow(folder: TempDir, settings: CustomizationSettings) -> Self {
         let mut host = Host::start(folder, settings);
         host.ask_for(&session()).await;
@@ -93,7 +93,7 @@ impl Host {
         write(&self.work(), path, text);
     }
 
-    /// The next thing that is told.
+    /// Returns the next event. Records customizations of the session.
     pub(crate) async fn next(&mut self) -> CustomizationEvent {
         let next = tokio::time::timeout(DEADLINE, self.events.recv()).await;
         let next = next.expect("something is told in time");
@@ -106,14 +106,14 @@ impl Host {
         event
     }
 
-    /// Listens until what is known is as expected.
+    /// Receives events until a condition holds.
     pub(crate) async fn until(&mut self, what: impl Fn(&Self) -> bool) {
         while !what(self) {
             self.next().await;
         }
     }
 
-    /// Listens until all is read.
+    /// Receives events until all known customizations are read.
     pub(crate) async fn settled(&mut self) {
         self.until(|host| {
             let read = |one: &Customization| {
@@ -124,13 +124,14 @@ impl Host {
         .await;
     }
 
-    /// Listens until all is read, also what is not shown: a turn waits for it.
+    /// Receives events until everything is read, including customizations that are not shown. The
+    /// preparation of a turn waits for these.
     pub(crate) async fn all_read(&mut self) {
         self.prepare(turn(0, "")).await.unwrap();
         self.settled().await;
     }
 
-    /// Prepares a turn.
+    /// Prepares a turn, and returns the outcome.
     pub(crate) async fn prepare(
         &mut self,
         preparation: TurnPreparation,
@@ -154,7 +155,7 @@ impl Host {
         self.customizations.execute(errand).unwrap();
     }
 
-    /// What is known, as text; only containers with something in them.
+    /// Returns the known customizations as text, without empty containers that have no problem.
     pub(crate) fn text(&self) -> String {
         let full = |one: &&Customization| {
             let empty = one.children().is_some_and(<[_]>::is_empty);
@@ -205,7 +206,7 @@ impl Host {
     }
 }
 
-/// A turn with a text.
+/// Returns the preparation of a turn with a text.
 pub(crate) fn turn(number: u32, text: &str) -> TurnPreparation {
     TurnPreparation {
         session: session(),

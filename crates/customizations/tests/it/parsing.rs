@@ -1,4 +1,4 @@
-//! Packages of all formats.
+//! Parsing of packages in all formats.
 
 use std::path::{Path, PathBuf};
 
@@ -203,8 +203,8 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
     "#]].assert_eq(&render::parsed(&parsed));
 }
 
-/// Open Plugins: without `alwaysApply` the agent decides whether a rule applies,
-/// and needs something to decide by.
+/// Open Plugins: without `alwaysApply` the agent decides whether a rule applies, for which it needs
+/// a description.
 #[test]
 fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
     let parsed = of(
@@ -396,8 +396,8 @@ fn folders_of_one_kind() {
     .assert_eq(&text);
 }
 
-/// Skills of a plugin have one namespace, whichever format they are in (CUS-15):
-/// what is in `skills/` comes first.
+/// CUS-15: skills of a plugin share one namespace across all formats, and those in `skills/` take
+/// precedence.
 #[test]
 fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
     let parsed = of(
@@ -422,7 +422,7 @@ fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
     .assert_eq(&render::parsed(&parsed));
 }
 
-/// CUS-18: flags of the front matter of a command.
+/// CUS-18: the front matter of a command can reserve it for users or for the model.
 #[test]
 fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
     let parsed = of(
@@ -474,7 +474,7 @@ fn ids_are_the_same_whenever_and_wherever_something_is_read() {
     };
     let first = ids(&of(ContainerLayout::Plugin, &files));
     assert_eq!(first, ids(&of(ContainerLayout::Plugin, &files)));
-    // A new neighbour, or another name, changes nothing.
+    // Neither a new sibling nor another name changes an id.
     let more = [
         ("skills/0/SKILL.md", "0."),
         ("skills/a/SKILL.md", "---\nname: renamed\n---\nA."),
@@ -496,11 +496,11 @@ fn what_has_code_says_so() {
         code(&[(".mcp.json", &text)]).is_some()
     };
     assert!(server(r#"{"command": "x"}"#));
-    // What an address says is what agents are told.
+    // A remote server requires approval, too: its answers reach the agent.
     assert!(server(r#"{"url": "https://x"}"#));
 }
 
-/// A rule whose aliases stand for a million values.
+/// Returns a rule whose aliases expand to a million values.
 fn alias_bomb() -> String {
     let mut text = "---\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..6 {

@@ -1,9 +1,9 @@
-//! Customizations as text.
+//! Text forms of customizations.
 
 use agenthost_customizations::parse::ParsedContainer;
 use agenthost_protocol::session::{ChildCustomization, Customization, LoadState};
 
-/// What was found in a package, one line each.
+/// Returns the content of a package, one line per item.
 pub(crate) fn parsed(parsed: &ParsedContainer) -> String {
     let name = parsed.name.as_deref().unwrap_or("-");
     let version = parsed.version.as_deref().unwrap_or("-");
@@ -14,7 +14,7 @@ pub(crate) fn parsed(parsed: &ParsedContainer) -> String {
     text
 }
 
-/// A container, its state and the names of what is in it.
+/// Returns a container, its state and the names of its children.
 pub(crate) fn container(customization: &Customization) -> String {
     let (base, extra) = match customization {
         Customization::Plugin(plugin) => (&plugin.container, String::new()),
@@ -62,7 +62,7 @@ pub(crate) fn name(child: &ChildCustomization) -> String {
         .to_owned()
 }
 
-/// All that a client sees but the id, which is a digest.
+/// Returns what a client sees of a child, without its state, and without its id, which is a digest.
 fn child(child: &ChildCustomization) -> String {
     let mut value = serde_json::to_value(child).unwrap();
     let fields = value.as_object_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What stands where files should be, and is none.
+//! Pipes, sockets, devices and folders in the place of files, and files in the place of folders.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn pipe(path: &Path) {
 
 fn socket(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // The socket stays when nobody listens any more.
+    // The socket file stays when its listener is dropped.
     drop(UnixListener::bind(path).unwrap());
 }
 
@@ -31,7 +31,7 @@ async fn pipes_sockets_and_folders_in_place_of_files_are_said_and_never_waited_f
     std::fs::create_dir_all(root.join(".mcp.json")).unwrap();
     std::fs::create_dir_all(root.join("skills/b/SKILL.md")).unwrap();
     write(&root, "skills/good/SKILL.md", "Good.");
-    // Nobody looks at it, so nobody complains.
+    // Files that are no customizations are not examined, so there is no problem to report.
     socket(&root.join("agent.sock"));
     let work = folder.path().join("work");
     write(&work, "AGENTS.md/inside.md", "No rule.");

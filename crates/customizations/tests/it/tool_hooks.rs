@@ -1,4 +1,4 @@
-//! Hooks that look at tools, and hear of them.
+//! Hooks that check tool calls, and hooks that are notified of them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Host {
         self.customizations.execute(errand).unwrap();
     }
 
-    /// The next word of hooks about a tool.
+    /// Returns the next verdict about a tool call.
     async fn checked(&mut self) -> (u64, Result<(), String>) {
         loop {
             if let CustomizationEvent::ToolChecked {
@@ -61,7 +61,7 @@ impl Host {
         self.customizations.execute(errand).unwrap();
     }
 
-    /// Listens until hooks of tools are told of.
+    /// Waits until the phases with tool hooks change, and returns them.
     async fn moments(&mut self) -> Vec<ToolHookPhase> {
         loop {
             if let CustomizationEvent::ToolHooksChanged { phases: moments } = self.next().await {
@@ -71,7 +71,7 @@ impl Host {
     }
 }
 
-/// Waits until a process is gone, or nobody but its parent knows of it.
+/// Waits until a process is gone or a zombie.
 async fn ends(process: &str) {
     let status = format!("/proc/{}/stat", process.trim());
     let gone = async {
@@ -122,7 +122,7 @@ async fn a_hook_refuses_tools_that_it_is_about() {
             "tool_input": {"command": "rm x"},
         })
     );
-    // Who comes after one that refuses is not asked.
+    // Hooks after one that refuses do not run.
     assert!(!host.work().join("second").exists());
     let names = ["mcp__files__delete", "files_delete"];
     assert_eq!(host.check(2, &names).await, Err("never".to_owned()));
@@ -131,7 +131,8 @@ async fn a_hook_refuses_tools_that_it_is_about() {
     }
 }
 
-/// What a hook is held up by holds up nobody else, and ends with who waits.
+/// A slow hook delays only its own tool call. It is killed if the check is cancelled or the session
+/// is untracked.
 #[tokio::test]
 async fn a_hook_that_nobody_waits_for_ends() {
     let mut host = with_hooks(json!({
@@ -180,7 +181,7 @@ async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
     assert_eq!(told["hook_event_name"], "PostToolUse");
     assert_eq!(told["tool_response"], json!({"success": true}));
     appears(&host.work().join("failed")).await;
-    // Nothing waits for them, so it may take a moment until they are done.
+    // No turn waits for these hooks, so their output may arrive with a later one.
     let mut said = String::new();
     let mut number = 1;
     while !(said.contains("not formatted") && said.contains("try make")) {
@@ -194,8 +195,8 @@ async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
     assert_eq!(last.context, None);
 }
 
-/// Who has no such hooks, or none that may run, waits for nothing: the host is
-/// told before a turn begins, and when it changes.
+/// Sessions without tool hooks, or without approved ones, need not wait for a check: the host
+/// learns of the hooks before a turn begins, and when they change.
 #[tokio::test]
 async fn the_host_knows_when_hooks_of_tools_are_run() {
     let folder = workspace();
@@ -207,7 +208,7 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
     write(&work, ".claude/settings.json", &settings.to_string());
     let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
-    // Nobody allowed it.
+    // The hooks are not approved.
     assert_eq!(host.check(1, &["Bash"]).await, Ok(()));
     let key = host.customizations.untrusted_code()[0].key.clone();
     let keys = [key].into();
@@ -241,7 +242,7 @@ async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
     assert!(known);
 }
 
-/// A host that is killed can't end its hooks: the next one does.
+/// A killed host cannot end its hooks, so the next host does.
 #[tokio::test]
 async fn the_next_host_ends_hooks_that_a_killed_one_left() {
     let mut host = with_hooks(json!({
@@ -251,7 +252,7 @@ async fn the_next_host_ends_hooks_that_a_killed_one_left() {
     host.all_read().await;
     host.begin_check(1, &["Bash"]).await;
     let process = appears(&host.work().join("began")).await;
-    // As another host would, that finds the notes of one that is gone.
+    // Does the same as the next host, which finds the notes of the killed one.
     let notes = host.folder.path().join("notes");
     assert_eq!(agenthost_process::kill_leftovers(&notes), 1);
     ends(&process).await;

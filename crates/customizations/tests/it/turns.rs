@@ -1,4 +1,4 @@
-//! What a turn needs.
+//! Preparation of turns: instructions, models, prompts and skills.
 
 use std::collections::BTreeMap;
 
@@ -222,7 +222,7 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
         .await;
 }
 
-/// CUS-16.
+/// CUS-16: a disabled customization has no effect on a turn.
 #[tokio::test]
 async fn what_is_off_has_no_effect() {
     let mut host = example(CustomizationSettings::default()).await;
@@ -270,7 +270,7 @@ async fn prompts_and_skills_expand() {
         ("/fix this 'and that'", Some("Fix this, then and that.")),
         ("/ship v1", Some("Ship v1.")),
         ("/git:tag v1 now", Some("Tag v1 as v1 now.")),
-        // What VS Code makes of the name.
+        // VS Code writes the name in this way.
         ("/git tag v1 now", Some("Tag v1 as v1 now.")),
         ("/git tag", Some("Tag  as .")),
         ("/git push", None),
@@ -306,8 +306,8 @@ async fn prompts_and_skills_expand() {
     assert_eq!(host.prepare(own).await.unwrap().text, None);
 }
 
-/// Open Plugins puts the name of the plugin in front of its skills, and so does
-/// VS Code, which writes `/release-tools ship`.
+/// Open Plugins puts the name of the plugin in front of its skills, and so does VS Code, which
+/// writes `/release-tools ship`.
 #[tokio::test]
 async fn skills_of_a_plugin_go_by_its_name_too() {
     let folder = workspace();

@@ -1,5 +1,4 @@
-//! An agent, as far as the gateway sees it: what is at the other end of a
-//! relay.
+//! An agent as the gateway sees it: the client behind a relay.
 
 use std::collections::VecDeque;
 
@@ -14,14 +13,14 @@ use super::stage::{DEADLINE, Stage, session};
 pub(crate) struct Agent {
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
-    /// Said by the host, and not looked at yet.
+    /// Messages of the host that the test has not waited for yet.
     heard: VecDeque<Value>,
     next: u64,
     pub(crate) relay: JoinHandle<Result<(), RelayError>>,
 }
 
 impl Agent {
-    /// An agent of a chat, through a relay, ready to call tools.
+    /// Connects an agent of a chat through a relay, and performs the handshake.
     pub(crate) async fn come(stage: &Stage, chat: &Uri) -> Self {
         let variables = stage.servers.gateway().relay_environment(&session(), chat);
         let mut agent = Self::connect(&variables);
@@ -36,7 +35,7 @@ impl Agent {
         agent
     }
 
-    /// Something that starts a relay with these variables.
+    /// Starts a relay with these environment variables, without a handshake.
     pub(crate) fn connect(variables: &[(String, String)]) -> Self {
         let value = |name: &str| {
             let mut named = variables.iter().filter(|(one, _)| one == name);
@@ -65,7 +64,7 @@ impl Agent {
             .await;
     }
 
-    /// Asks, and says by which id.
+    /// Sends a request, and returns its id.
     pub(crate) async fn start(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -119,7 +118,7 @@ impl Agent {
         }
     }
 
-    /// Whether the host is gone.
+    /// Waits for the host to close the connection. Returns `false` if it stays open.
     pub(crate) async fn is_cut_off(&mut self) -> bool {
         let rest = async { while let Ok(Some(_)) = self.output.next_line().await {} };
         tokio::time::timeout(DEADLINE, rest).await.is_ok()

@@ -1,4 +1,4 @@
-//! Tools that clients carry out, called by agents.
+//! Tools that clients carry out for agents.
 
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_protocol::chat::ToolCallResult;
@@ -87,7 +87,7 @@ async fn a_failure_of_a_client_is_one_for_the_agent() {
     let id = agent.start("tools/call", json!({"name": "runTests"})).await;
     let (_, call, _, input) = called(&mut stage).await;
     assert_eq!(input, json!({}));
-    // CLT-8: the client is gone.
+    // CLT-8: the client has left.
     stage.errand(McpCommand::CompleteCall {
         call,
         result: result(&json!({
@@ -130,17 +130,17 @@ async fn a_call_that_nobody_waits_for_is_abandoned() {
     let mut stage = Stage::new();
     offer(&stage, &["ask"]);
     let mut agent = Agent::come(&stage, &chat()).await;
-    // The agent cancels.
+    // The agent cancels the call.
     let id = agent.start("tools/call", json!({"name": "ask"})).await;
     let (_, call, ..) = called(&mut stage).await;
     agent
         .tell("notifications/cancelled", json!({"requestId": id}))
         .await;
     assert_eq!(abandoned(&mut stage).await, call);
-    // An answer that comes too late is nobody's.
+    // A late result is ignored.
     let late = result(&json!({"success": true, "pastTenseMessage": "late"}));
     stage.errand(McpCommand::CompleteCall { call, result: late });
-    // The agent is gone.
+    // The agent disconnects.
     agent.start("tools/call", json!({"name": "ask"})).await;
     let (_, call, ..) = called(&mut stage).await;
     drop(agent);

@@ -1,4 +1,4 @@
-//! What agents get: the tools of all servers of their session as one server.
+//! The gateway, which offers the tools of all MCP servers of a session as one server.
 
 use std::process::Stdio;
 
@@ -14,10 +14,10 @@ use tokio::net::UnixStream;
 use super::agent::Agent;
 use super::stage::{DEADLINE, Stage, chat, client_tool, program, session, web};
 
-/// Set for the process that is to be the relay.
+/// Environment variable that makes this process a relay.
 const AS_RELAY: &str = "AGENTHOST_TEST_RELAY";
 
-/// Is the relay, if this process is meant to be; returns otherwise.
+/// Runs the relay and exits, if this process was started as one.
 pub(crate) fn play_relay() {
     if std::env::var_os(AS_RELAY).is_none() {
         return;
@@ -93,8 +93,8 @@ async fn an_unknown_tool_or_method_is_an_error() {
     stage.end().await;
 }
 
-/// Many agents ask only once: who comes while servers start hears of their tools,
-/// and nobody waits for one that asks for a token or fails.
+/// Many agents list the tools only once. An agent that connects while servers start gets their
+/// tools, and servers that need a token or fail do not delay it.
 #[tokio::test]
 async fn who_comes_waits_for_servers_that_start() {
     let locked = HttpServer::start(TestAuth {
@@ -184,7 +184,7 @@ async fn progress_and_cancellation_go_through() {
         assert_eq!(progress["params"]["progressToken"], "mine");
         let cancelled = json!({"requestId": id, "reason": "enough"});
         agent.tell("notifications/cancelled", cancelled).await;
-        // The server hears of it, and does something else.
+        // The server receives the cancellation, and handles other calls.
         let said = agent
             .call(&tool.replace("slow", "echo"), json!({"text": "on"}))
             .await;
@@ -205,7 +205,7 @@ async fn a_server_that_crashes_in_mid_call_fails_the_call() {
         stage.failed().await,
         "the server closed the connection\nit is all over, …"
     );
-    // TOO-27: it can be started again.
+    // TOO-27: a server that has crashed can be started again.
     stage.start("a", program("plain"));
     stage.ready().await;
     let said = agent.call("test_echo", json!({"text": "again"})).await;
@@ -242,11 +242,11 @@ async fn only_agents_of_the_host_are_let_in() {
     }
     for nonsense in [b"\xff\n".to_vec(), b"{}\n".to_vec(), vec![b'x'; 100_000]] {
         let mut stream = UnixStream::connect(&own[0].1).await.unwrap();
-        // It may be gone before it has heard all of it.
+        // The host may close the connection before it has read everything.
         stream.write_all(&nonsense).await.unwrap_or_default();
         let mut heard = Vec::new();
         let reading = stream.read_to_end(&mut heard);
-        // Cut off, in whatever way.
+        // The connection may be closed or reset.
         drop(tokio::time::timeout(DEADLINE, reading).await.unwrap());
         assert_eq!(heard, b"");
     }
@@ -296,7 +296,7 @@ async fn a_relay_is_a_program_that_agents_start() {
         panic!("the relay has ended");
     };
     tokio::time::timeout(DEADLINE, answer).await.unwrap();
-    // It ends with its agent.
+    // The relay exits when its agent closes the input.
     drop(input);
     let ended = tokio::time::timeout(DEADLINE, relay.wait()).await;
     assert!(ended.unwrap().unwrap().success());

@@ -1,4 +1,4 @@
-//! What clients say to servers by the `mcp:` channel.
+//! Requests and notifications between clients and MCP servers on the `mcp:` channel.
 
 use agenthost_core::ConnectionId;
 use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, McpForward};
@@ -61,7 +61,7 @@ async fn what_is_advertised_is_served_as_it_is() {
         stage.start("a", spec);
         stage.ready().await;
         let listed = asked(&mut stage, "tools/list", &json!({})).await.unwrap();
-        // As the server says it: a page, under its own names.
+        // The answer of the server is unchanged: a single page, with its own tool names.
         assert_eq!(listed["nextCursor"], "second");
         assert_eq!(listed["tools"][0]["name"], "echo");
         let call = json!({"name": "add", "arguments": {"a": 1, "b": 1}});
@@ -77,7 +77,7 @@ async fn what_is_advertised_is_served_as_it_is() {
         let level = json!({"level": "debug"});
         let set = asked(&mut stage, "logging/setLevel", &level).await;
         assert_eq!(set.unwrap(), json!({}));
-        // What the server refuses, it refuses in its own words.
+        // Errors of the server are passed on unchanged.
         let refused = asked(&mut stage, "tools/call", &json!({"name": "refuse"})).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidParams);
@@ -104,7 +104,7 @@ async fn nothing_else_is_served() {
         let refused = asked(&mut stage, method, &json!({})).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::MethodNotFound, "{method}");
     }
-    // What is served has to be asked for as it should be.
+    // Known methods with invalid parameters are rejected.
     for (method, params) in [
         ("tools/call", json!({"arguments": {}})),
         ("tools/call", json!({"name": 1})),

@@ -1,4 +1,4 @@
-//! What the tests of servers share.
+//! Helpers for the tests of MCP servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use agenthost_testkit::mcp_server::SERVER_MODE_VARIABLE;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// Nothing here takes longer.
+/// Longest time that a step may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Servers, and what is heard of them.
+/// A manager of MCP servers, and its events.
 pub(crate) struct Stage {
     pub(crate) servers: McpManager,
     pub(crate) events: mpsc::Receiver<Input>,
-    /// Heard, but not what was waited for.
+    /// Received events that the test has not waited for yet.
     pub(crate) other: Vec<(Uri, McpEvent)>,
     pub(crate) notes: TempDir,
 }
@@ -45,7 +45,7 @@ pub(crate) fn id(text: &str) -> CustomizationId {
     CustomizationId::new(text)
 }
 
-/// A server that a test is, when it runs itself again.
+/// Returns a server that is this test program, started again in a mode.
 pub(crate) fn program(how: &str) -> McpServerSpec {
     let (command, arguments) = agent_command("as_server");
     let environment = vec![
@@ -91,7 +91,8 @@ pub(crate) fn client_tool(name: &str) -> ClientTool {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        // There is no host here that has servers started for agents that come.
+        // There is no host here that would start servers when an agent connects, so agents need not
+        // wait.
         Self::with(McpConfig {
             startup_wait: Duration::ZERO,
             ..McpConfig::default()
@@ -143,7 +144,7 @@ impl Stage {
         self.servers.set_token(place, token);
     }
 
-    /// Waits for an event that is wanted.
+    /// Waits for an event for which `wanted` returns a value, and returns the value.
     pub(crate) async fn until<T>(&mut self, wanted: impl Fn(&McpEvent) -> Option<T>) -> T {
         let at = self
             .other
@@ -207,7 +208,7 @@ impl Stage {
         .await
     }
 
-    /// Waits until there are such tools.
+    /// Waits until the tools satisfy a condition, and returns them.
     pub(crate) async fn tools(&mut self, wanted: impl Fn(&[McpTool]) -> bool) -> Vec<McpTool> {
         self.until(|event| match event {
             McpEvent::ToolsChanged { tools } if wanted(tools) => Some(tools.clone()),
@@ -216,7 +217,7 @@ impl Stage {
         .await
     }
 
-    /// Ends all, and checks that nothing is left.
+    /// Stops all servers, and asserts that no process is left.
     pub(crate) async fn end(self) {
         let Stage { servers, notes, .. } = self;
         tokio::time::timeout(DEADLINE, servers.stop())
@@ -226,7 +227,7 @@ impl Stage {
     }
 }
 
-/// Processes that are noted to run.
+/// Returns the ids of the processes that are recorded as running.
 pub(crate) fn noted(notes: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir(notes).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name());

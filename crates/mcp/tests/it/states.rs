@@ -1,4 +1,4 @@
-//! The states of servers.
+//! The states of MCP servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_program_starts_lists_its_tools_and_stops() {
     let mut stage = Stage::new();
     stage.start("a", program("plain"));
     let apps = stage.ready().await;
-    // MCP-13: what is advertised is what is served.
+    // MCP-13: the advertised capabilities are those that are served.
     let capabilities = apps.capabilities;
     assert_eq!(
         capabilities.server_tools,
@@ -31,7 +31,7 @@ async fn a_program_starts_lists_its_tools_and_stops() {
     assert_eq!(capabilities.server_resources, Some(json!({})));
     assert!(capabilities.logging.is_some());
     assert_eq!(capabilities.sampling, None);
-    // The host knows the tools before it hears that the server is ready.
+    // The host receives the tools before it learns that the server is ready.
     let (_, event) = stage.other.remove(0);
     let McpEvent::ToolsChanged { tools } = event else {
         panic!("{event:?}");
@@ -48,7 +48,7 @@ async fn a_program_starts_lists_its_tools_and_stops() {
     stage.stop_server("a");
     stage.stopped().await;
     stage.tools(<[_]>::is_empty).await;
-    // A server that does not run has stopped, too.
+    // Stopping a server that is not running is reported as a stop, too.
     stage.stop_server("a");
     stage.stopped().await;
     stage.end().await;
@@ -141,7 +141,7 @@ async fn a_server_that_never_answers_fails_in_time() {
     });
     stage.start("a", program("hang"));
     assert_eq!(stage.failed().await, "the server was not ready within 1 s");
-    // One that hangs can be stopped, too.
+    // A server that hangs can be stopped, too.
     stage.start("a", program("hang"));
     stage.stop_server("a");
     stage.stopped().await;
@@ -158,7 +158,7 @@ async fn noise_is_passed_over_but_not_endless_lines() {
         stage.failed().await,
         "the server sent a message of more than 16 MiB"
     );
-    // TOO-27: nobody waits for an answer that is too long.
+    // TOO-27: a call with an answer that is too long fails, instead of waiting.
     let mut agent = Agent::come(&stage, &chat()).await;
     let big = agent.call("test_big", json!({"bytes": 20_000_000})).await;
     assert_eq!(big["result"]["isError"], true);

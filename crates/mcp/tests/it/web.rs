@@ -1,4 +1,4 @@
-//! What agents get that come by HTTP: the same, and nobody else does.
+//! The gateway by HTTP: agents get the same tools as through a relay, and other programs get none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::stage::{DEADLINE, Stage, chat, client_tool, program, session};
 
-/// An agent that speaks HTTP.
+/// An agent that uses the gateway by HTTP.
 struct Agent {
     place: HttpGatewayTarget,
     client: Client,
@@ -108,7 +108,7 @@ impl Agent {
     }
 }
 
-/// The next message of a stream.
+/// Returns the next message of an event stream.
 async fn heard(stream: &mut Response) -> Value {
     let mut text = String::new();
     loop {
@@ -180,7 +180,7 @@ async fn each_chat_calls_for_itself() {
         let answer = heard(&mut answer).await;
         assert_eq!(answer["result"]["content"][0]["text"], "it is open");
     }
-    // A visit of one chat is none of another.
+    // The MCP session of one chat is not valid in another one.
     first.visit.clone_from(&second.visit);
     let stolen = first.start("ping", json!({})).await;
     assert_eq!(stolen.status(), StatusCode::NOT_FOUND);
@@ -226,7 +226,7 @@ async fn only_agents_of_the_host_on_this_machine_are_let_in() {
     let long = agent
         .with(agent.client.post(url))
         .header("content-length", "99999999");
-    // It hears so before it has said all of it, or is cut off.
+    // The agent gets this response before it has sent the whole body, or its connection is closed.
     if let Ok(answer) = long.body(vec![b' '; 99_999_999]).send().await {
         assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
     }
@@ -236,7 +236,7 @@ async fn only_agents_of_the_host_on_this_machine_are_let_in() {
     assert_eq!(status(put).await, StatusCode::METHOD_NOT_ALLOWED);
     let shown = format!("{:?} {:?}", agent.place, stage.servers.http_gateway());
     assert!(!shown.contains("Bearer"), "{shown}");
-    // When its session is over nobody comes in by its secret.
+    // The secret is invalid after the session has ended.
     stage.errand(McpCommand::EndSession { session: session() });
     assert_eq!(status(agent.post(&ping)).await, StatusCode::UNAUTHORIZED);
     let (client, url) = (agent.client.clone(), url.clone());
@@ -244,7 +244,7 @@ async fn only_agents_of_the_host_on_this_machine_are_let_in() {
     assert!(client.get(url).send().await.is_err());
 }
 
-/// Peers that connect and say nothing lose their connections to those that come later.
+/// Idle connections are closed in favor of new ones.
 #[tokio::test]
 async fn idle_connections_do_not_keep_an_agent_out() {
     let stage = Stage::new();
@@ -261,19 +261,19 @@ async fn idle_connections_do_not_keep_an_agent_out() {
         assert_eq!(agent.tools().await, Vec::<String>::new());
         for stream in &mut idle[..100] {
             let mut rest = Vec::new();
-            // How it ends does not matter.
+            // The connection may be closed or reset.
             drop(stream.read_to_end(&mut rest).await);
         }
         idle
     };
-    // A connection may stay for 10 s if it is not evicted.
+    // An idle connection may stay for 10 s if it is not evicted.
     let coming_in = tokio::time::timeout(Duration::from_secs(5), coming_in).await;
     let _idle = coming_in.expect("idle connections kept an agent out");
     assert_eq!(before.tools().await, Vec::<String>::new());
     stage.end().await;
 }
 
-/// A message that can't be read is refused at once, and nothing waits for its answer.
+/// A malformed message is rejected at once, so that the agent does not wait for an answer.
 #[tokio::test]
 async fn malformed_messages_are_refused_at_once() {
     let stage = Stage::new();
@@ -301,7 +301,7 @@ async fn malformed_messages_are_refused_at_once() {
         let answer: Value = answer.json().await.unwrap();
         assert_eq!(answer["error"]["code"], code, "{malformed}");
     }
-    // Parameters that don't fit are for the method to refuse.
+    // Invalid parameters are rejected by the method.
     let params = json!({"name": 5});
     let mut answer = agent.start("tools/call", params).await;
     assert!(heard(&mut answer).await["error"].is_object());

@@ -1,7 +1,7 @@
 //! The last known state, which the browser keeps while the page is closed.
 //!
-//! It makes the page open without the host, and keeps what the user wrote while there was no
-//! connection. A device that is signed out loses it.
+//! With it the page opens without the host, and keeps what the user wrote while there was no
+//! connection. It is removed when the device is signed out.
 
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ impl PageCore {
         };
         self.save_clock.saved_at = self.now;
         let is_small = |channel: &Uri| {
-            // What programs print and users type into them stays on the host.
+            // Output of programs, and input that users type into them, is not stored in the
+            // browser.
             if Self::is_terminal(channel) || Self::is_watch(channel) {
                 return false;
             }

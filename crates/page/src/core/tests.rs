@@ -19,7 +19,7 @@ mod settings;
 mod terminals;
 
 const SESSION: &str = "shell:/s1";
-/// The default chat of that session, as every client computes it.
+/// Default chat of that session. Every client derives it from the URI of the session.
 const CHAT: &str = "ahp-chat://default/c2hlbGw6L3Mx";
 
 /// A core, and the host that it talks to.
@@ -56,7 +56,7 @@ fn to_input(mut input: Value) -> Value {
 }
 
 impl Page {
-    /// A page that was opened with a saved state, before it has a connection.
+    /// Opens a page with a saved state. It has no connection yet.
     fn closed(saved: Option<&str>) -> Self {
         let mut page = Page {
             core: PageCore::new(),
@@ -124,7 +124,7 @@ impl Page {
         patches
     }
 
-    /// Takes the next message to the host, which has to be this one.
+    /// Removes the next message to the host from `sent`, and asserts its method.
     fn sent(&mut self, method: &str) -> Value {
         assert!(!self.sent.is_empty(), "no {method}");
         let message = self.sent.remove(0);
@@ -294,7 +294,7 @@ fn a_lost_connection_is_shown_and_resumed() {
     let link = &slice(&patches, "link")["value"];
     assert_eq!(link["state"], "offline");
     assert!(link["since"].is_string());
-    // What the user writes meanwhile is kept.
+    // A message that the user sends while offline is kept.
     page.command(json!({"op": "send", "text": "later"}));
     assert!(page.sent.is_empty());
     page.input(json!({"kind": "timer"}));
@@ -343,7 +343,7 @@ fn an_approval_is_answered_with_the_option_of_the_agent() {
     let action = &page.sent("dispatchAction")["params"]["action"];
     assert_eq!(action["type"], "chat/toolCallConfirmed");
     assert_eq!(action["selectedOptionId"], "once");
-    // Another answer comes too late, once the request is gone.
+    // An answer is rejected after the request is gone.
     page.act(
         SESSION,
         4,

@@ -1,4 +1,4 @@
-//! Rows of the tree.
+//! Rows of the tree of customizations.
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{
@@ -130,7 +130,7 @@ pub enum LoadKind {
     Error,
 }
 
-/// The session and the approved code that all rows need.
+/// Session state and approved keys, from which rows are built.
 pub(super) struct RowContext<'a> {
     session: &'a SessionState,
     settings: Option<&'a Object>,

@@ -1,4 +1,4 @@
-// What a turn shows: words, thoughts, plans, tool steps, errors, cancellation.
+// Display of a turn: text, reasoning, plans, tool steps, errors, cancellation.
 import { check, equal, eventually, includes } from '../lib/expect.mjs';
 
 export default {
