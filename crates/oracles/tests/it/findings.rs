@@ -1,4 +1,4 @@
-//! What an oracle found wrong, told in few lines.
+//! Collects the differences that an oracle finds and reports them in a few lines.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::json::normalize;
 
-/// All that was found for a release. The same thing in many documents is told
-/// once, with an example.
+/// Findings for a release. Equal problems in several documents are counted under one entry, with
+/// one example.
 pub(crate) struct Findings {
     release: Release,
     found: BTreeMap<(String, String), (u32, String)>,
 }
 
-/// How many are told, unless `FINDINGS` says otherwise.
+/// Number of findings that a failed test prints; `FINDINGS` in the environment overrides it.
 const TOLD: usize = 20;
 
 impl Findings {
@@ -25,16 +25,15 @@ impl Findings {
         }
     }
 
-    /// Notes that something is wrong with a document; `example` helps to find
-    /// it again.
+    /// Records a problem with a document. `example` helps to reproduce it.
     pub(crate) fn note(&mut self, what: &str, problem: &str, example: impl FnOnce() -> String) {
         let key = (what.to_owned(), without_numbers(problem));
         let (count, _) = self.found.entry(key).or_insert_with(|| (0, example()));
         *count += 1;
     }
 
-    /// Notes what a release's crate did not understand of a document: what it
-    /// refused, kept as unknown, or let fall.
+    /// Records what the crate of a release did not understand in a document: errors, unknown
+    /// values, and dropped or changed fields.
     pub(crate) fn check(
         &mut self,
         what: &str,
@@ -69,7 +68,7 @@ impl Findings {
         }
     }
 
-    /// Fails if there is anything.
+    /// Panics with a list of the findings if there are any.
     pub(crate) fn conclude(self) {
         let told = std::env::var("FINDINGS")
             .ok()
@@ -90,17 +89,16 @@ impl Findings {
     }
 }
 
-/// From 0.6 on the official types can't read a call that waits for
-/// authentication: its `status` is the tag and a field at once.
+/// The official types from 0.6 on can't parse a tool call that waits for authentication: its
+/// `status` is both the tag and a field.
 pub(crate) fn is_known_bug(release: Release, unknown: &str) -> bool {
     release >= Release::V0_6 && unknown.contains(r#""status": String("auth-required")"#)
 }
 
-/// What is said although the release has no place for it: since when, up to
-/// when, the end of its path. It does no harm, and each has a reason.
+/// Fields that are sent although the release does not define them: first release, last release, end
+/// of the path. They are harmless, and each has a reason.
 const LEFT_OVER: &[(Release, Release, &str)] = &[
-    // The type of 0.9 has no such field, but clients that are not written in
-    // Rust look at it.
+    // The Rust type of 0.9 does not have this field, but clients in other languages read it.
     (Release::V0_2, Release::V0_9, ".customizations[].type"),
 ];
 
@@ -109,8 +107,8 @@ fn is_left_over(release: Release, place: &str) -> bool {
     known.any(|(since, until, end)| (*since..=*until).contains(&release) && place.ends_with(end))
 }
 
-/// What did not survive being read: fields that are gone, and values that
-/// are others now. What an official crate adds by itself does not matter.
+/// Adds to `problems` the fields that are missing in `back` and the values that differ from
+/// `given`. Fields that only `back` has are ignored: official crates add defaults.
 fn compare(path: &str, given: &Json, back: &Json, problems: &mut Vec<(String, String)>) {
     match (given, back) {
         (Json::Object(given), Json::Object(back)) => {
@@ -135,8 +133,7 @@ fn compare(path: &str, given: &Json, back: &Json, problems: &mut Vec<(String, St
     }
 }
 
-/// The same problem at another place of a list, or with another number, is
-/// the same problem.
+/// Replaces every number with `0`, so that one problem at several indices is counted once.
 fn without_numbers(problem: &str) -> String {
     let mut short = String::new();
     for character in problem.chars() {

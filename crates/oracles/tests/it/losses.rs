@@ -1,53 +1,53 @@
-//! What may differ between what an official client makes of actions and what
-//! it would have been told had it come later: each with its reason. All else
-//! is a mistake.
+//! Accepted differences between the state that an official client reduces from actions and the
+//! state in a snapshot. Each has a reason; any other difference is a bug.
 
 use std::ops::RangeInclusive;
 
 use agenthost_protocol::version::Release;
 
-/// A difference that is known, and accepted.
+/// A known and accepted difference.
 struct Loss {
-    /// The releases that have it.
+    /// Releases with this difference.
     releases: RangeInclusive<Release>,
-    /// After which actions; any of them if there is none.
+    /// Actions after which it occurs; any action if empty.
     actions: &'static [&'static str],
-    /// Where: the beginning of a path, without the numbers of entries.
+    /// Start of its path, without list indices.
     place: &'static str,
-    /// Which way it differs.
+    /// Kind of the difference.
     way: Way,
 }
 
-/// How what a client made of actions differs from what it would be told.
+/// Kind of a difference between the reduced state and the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It has what is no longer there.
+    /// Only the reduced state has the value.
     Kept,
-    /// It does not have what is there.
+    /// Only the snapshot has the value.
     Missing,
-    /// It has another value.
+    /// The values differ.
     Other,
-    /// Any of these.
+    /// Any of the above.
     Any,
 }
 
-/// All of them, each with why nothing can be done, or is worth it.
+/// All accepted differences, each with the reason why it can't be avoided or is not worth the
+/// effort.
 const LOSSES: &[Loss] = &[
-    // An order of chats can't be told; it is seen when one subscribes.
+    // These releases have no action that reorders chats; the order is only visible in snapshots.
     Loss {
         releases: Release::V0_4..=Release::V0_9,
         actions: &["session/chatsReordered"],
         place: "Session chats[]",
         way: Way::Any,
     },
-    // Told by the session's list of chats alone.
+    // These flags are only published in the session's list of chats.
     Loss {
         releases: Release::V0_4..=Release::V0_9,
         actions: &["chat/isReadChanged", "chat/isArchivedChanged"],
         place: "Chat status",
         way: Way::Other,
     },
-    // No action moves a session or a chat: lists are told.
+    // These releases have no action that changes a working directory; only lists are updated.
     Loss {
         releases: Release::V0_5_0..=Release::V0_6,
         actions: &[
@@ -74,8 +74,7 @@ const LOSSES: &[Loss] = &[
         place: "Chat workingDirectory",
         way: Way::Any,
     },
-    // Who contributes a call, and what it is for, is said when it starts, and
-    // never again.
+    // Contributor and intention are sent when the call starts, and can't be changed later.
     Loss {
         releases: Release::V0_4..=Release::V0_6,
         actions: &["chat/toolCallReady"],
@@ -100,7 +99,7 @@ const LOSSES: &[Loss] = &[
         place: "Session activeTurn.responseParts[].toolCall.toolClientId",
         way: Way::Any,
     },
-    // A delta always has some input: where none has come yet it is empty.
+    // A delta must have content, so it is empty if there is no input yet.
     Loss {
         releases: Release::V0_4..=Release::V0_6,
         actions: &["chat/toolCallDelta"],
@@ -113,7 +112,7 @@ const LOSSES: &[Loss] = &[
         place: "Session activeTurn.responseParts[].toolCall.partialInput",
         way: Way::Kept,
     },
-    // Reducers do not look at the `_meta` of what happens to a call.
+    // Reducers ignore the `_meta` of actions on a tool call.
     Loss {
         releases: Release::V0_1..=Release::V0_3,
         actions: &[
@@ -129,8 +128,8 @@ const LOSSES: &[Loss] = &[
         place: "Session activeTurn.responseParts[].toolCall._meta",
         way: Way::Any,
     },
-    // Somebody edits input that is not there, or not in the state: from 0.7 on
-    // reducers leave that to whoever keeps it.
+    // A client edits input that is missing from the state. From 0.7 on reducers leave such edits to
+    // the host.
     Loss {
         releases: Release::V0_4..=Release::V0_6,
         actions: &["chat/toolCallConfirmed"],
@@ -143,15 +142,15 @@ const LOSSES: &[Loss] = &[
         place: "Session activeTurn.responseParts[].toolCall.toolInput",
         way: Way::Any,
     },
-    // That a call waits for authentication can't be told, nor what was added
-    // to it then.
+    // These releases can't express that a call waits for authentication, nor the metadata that was
+    // added meanwhile.
     Loss {
         releases: Release::V0_4..=Release::V0_5_2,
         actions: &["chat/toolCallAuthRequired", "chat/toolCallAuthResolved"],
         place: "Chat activeTurn.responseParts[].toolCall._meta",
         way: Way::Any,
     },
-    // Clients get older turns as an answer, and keep them where they like.
+    // Clients get older turns in a response, and insert them into their state themselves.
     Loss {
         releases: Release::V0_4..=Release::V0_5_0,
         actions: &["chat/turnsLoaded"],
@@ -164,7 +163,7 @@ const LOSSES: &[Loss] = &[
         place: "Session turns",
         way: Way::Any,
     },
-    // What a session waits for is not known: its chats tell.
+    // The pending input of a session is unknown in these releases; it follows from its chats.
     Loss {
         releases: Release::V0_5_0..=Release::V0_5_0,
         actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
@@ -183,30 +182,29 @@ const LOSSES: &[Loss] = &[
         place: "Session chats[].status",
         way: Way::Other,
     },
-    // A turn that goes on and has said the same thing twice: both are called
-    // the same then. Nothing is ever added to them.
+    // A resumed turn with two parts of equal content: both get the same id. This is harmless, as
+    // neither part is appended to any more.
     Loss {
         releases: Release::V0_1..=Release::V0_1,
         actions: &["chat/turnResume"],
         place: "Session activeTurn.responseParts[].id",
         way: Way::Other,
     },
-    // A session gets ready once, before anything has happened in it.
+    // A real host sends `session/ready` once, before the first turn.
     Loss {
         releases: Release::V0_1..=Release::V0_1,
         actions: &["session/ready"],
         place: "Session summary.status",
         way: Way::Other,
     },
-    // What a chat is doing, in words, is told by the session's list of chats
-    // alone.
+    // The activity text of a chat is only published in the session's list of chats.
     Loss {
         releases: Release::V0_4..=Release::V0_4,
         actions: &["chat/activityChanged"],
         place: "Chat activity",
         way: Way::Any,
     },
-    // A model that was chosen can be changed, but not taken back.
+    // A selected model can be replaced, but not removed.
     Loss {
         releases: Release::V0_1..=Release::V0_4,
         actions: &["chat/draftChanged", "chat/turnStarted", "chat/truncated"],
@@ -227,7 +225,7 @@ const LOSSES: &[Loss] = &[
     },
 ];
 
-/// Whether a difference is accepted.
+/// Returns `true` if the difference is accepted.
 pub(crate) fn is_accepted(release: Release, action: &str, place: &str, way: Way) -> bool {
     LOSSES.iter().any(|loss| {
         loss.releases.contains(&release)

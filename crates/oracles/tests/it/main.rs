@@ -1,4 +1,4 @@
-//! What official clients of every release make of what we tell them.
+//! Tests our messages against the official clients and reducers of every release.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]

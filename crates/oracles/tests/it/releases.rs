@@ -1,4 +1,4 @@
-//! The oracle of each release.
+//! Oracles and official clients of each release.
 
 mod v0_1 {
     agenthost_oracles::official! {
@@ -143,7 +143,8 @@ use std::process::Command;
 use agenthost_oracles::{OfficialClient, Oracle, RemoteOracle};
 use agenthost_protocol::version::Release;
 
-/// The oracle of a release; `None` if it can't be had here, which is said.
+/// Returns the oracle of a release, or prints a message and returns `None` if its crates can't be
+/// downloaded.
 pub(crate) fn oracle(release: Release) -> Option<Box<dyn Oracle>> {
     Some(match release {
         Release::V0_1 => Box::new(v0_1::Release::default()),
@@ -161,7 +162,8 @@ pub(crate) fn oracle(release: Release) -> Option<Box<dyn Oracle>> {
     })
 }
 
-/// The client of a release; `None` if it can't be had here, which is said.
+/// Returns the client of a release, or prints a message and returns `None` if its crates can't be
+/// downloaded.
 pub(crate) fn client(release: Release) -> Option<Box<dyn OfficialClient>> {
     Some(match release {
         Release::V0_1 => Box::new(v0_1::Client::default()),
@@ -179,8 +181,8 @@ pub(crate) fn client(release: Release) -> Option<Box<dyn OfficialClient>> {
     })
 }
 
-/// Builds the program of a release that can't be linked with the others, and
-/// starts it.
+/// Builds and starts the separate program of a release that can't be linked together with the
+/// others.
 fn alone(name: &str) -> Option<RemoteOracle> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("alone")
@@ -196,8 +198,7 @@ fn alone(name: &str) -> Option<RemoteOracle> {
         .unwrap();
     if !built.status.success() {
         let said = String::from_utf8_lossy(&built.stderr);
-        // Without the crates there is nothing to ask; anything else is a
-        // mistake of ours.
+        // The test is skipped if the crates can't be downloaded; any other error is a failure.
         assert!(
             said.contains("download") || said.contains("offline"),
             "{said}"
@@ -213,7 +214,7 @@ fn alone(name: &str) -> Option<RemoteOracle> {
     Some(RemoteOracle::start(&target.join("debug").join(program)).unwrap())
 }
 
-/// A test for each release.
+/// Defines a test for each release.
 macro_rules! each_release {
     ($check:ident) => {
         each_release! { $check:
@@ -231,7 +232,7 @@ macro_rules! each_release {
 
 pub(crate) use each_release;
 
-/// How many times chance is asked: as often as `SEEDS` says, if it does.
+/// Returns the number of seeds: `SEEDS` in the environment, or `usual`.
 pub(crate) fn seeds(usual: u64) -> u64 {
     let wanted = std::env::var("SEEDS")
         .ok()

@@ -1,5 +1,4 @@
-//! What a client of a release dispatches means something in 1.0, and comes
-//! back to it as it was.
+//! Round trips of dispatched actions: upgraded to 1.0 and downgraded again, an action is unchanged.
 
 use agenthost_oracles::Oracle;
 use agenthost_protocol::action::{Action, Dispatcher};
@@ -15,10 +14,10 @@ use crate::findings::Findings;
 use crate::releases::{each_release, oracle, seeds};
 use crate::stage::{CLIENT, SESSION, Stage, at, envelope, generator, viewer};
 
-/// How many hosts are made, unless `SEEDS` says otherwise.
+/// Number of generated hosts; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 40;
 
-/// What the host writes into an action, whatever a client said.
+/// Fields that the host sets, whatever the client sent.
 const STAMPED: &[&str] = &["startedAt", "duration"];
 
 fn round_trips(release: Release) {
@@ -38,11 +37,11 @@ fn round_trips(release: Release) {
         let stage = Stage::generated(&mut generator);
         for info in Action::table().filter(|info| info.dispatcher == Dispatcher::Client) {
             let mut json = generator.generate_action(info.name);
-            // Nobody could tell the chat of a session that does not exist.
+            // The session must exist: its chat can't be derived otherwise.
             if json["claim"].get("session").is_some() {
                 json["claim"]["session"] = json!(SESSION);
             }
-            // A client speaks for itself.
+            // A client may only set or remove itself.
             match info.name {
                 "session/activeClientSet" => json["activeClient"]["clientId"] = json!(CLIENT),
                 "session/activeClientRemoved" => json["clientId"] = json!(CLIENT),
@@ -70,7 +69,7 @@ fn round_trips(release: Release) {
 
 each_release!(round_trips);
 
-/// An official client that dispatches.
+/// A client of the release that dispatches actions.
 struct Speaker {
     release: Release,
     chain: VersionChain,
@@ -80,8 +79,8 @@ struct Speaker {
 }
 
 impl Speaker {
-    /// How the release says an action of this client: what it hears of it,
-    /// if that is one action.
+    /// Returns the release's encoding of an action that this client dispatched, if it is a single
+    /// action.
     fn heard(&self, stage: &Stage, action: Action) -> Option<JsonEnvelope> {
         let mut heard = self.down(stage, envelope(action));
         let is_one = heard.len() == 1;
@@ -94,7 +93,7 @@ impl Speaker {
         envelope: agenthost_protocol::action::ActionEnvelope,
     ) -> Vec<JsonEnvelope> {
         let mut after = stage.clone();
-        // It need not have an effect.
+        // The action may be a no-op.
         let (before, _) = after.apply(&envelope.action);
         let (viewer, scene) = (viewer(self.release), after.scene());
         let at = TranslationContext {
@@ -110,15 +109,15 @@ impl Speaker {
         let seed = self.seed;
         let example = || format!("seed {seed}: {said}");
         let name = format!("{name} as {}", old.action_type());
-        // What a host alone says (a list, in place of a change to it) nobody
-        // dispatches.
+        // Clients do not dispatch actions that only the host may send, such as a list in place of a
+        // change to it.
         let mut table = Action::table();
         if table.any(|info| info.name == old.action_type() && info.dispatcher == Dispatcher::Host) {
             return;
         }
         let known = self.oracle.read("action", &old.clone().into_json());
         if !matches!(&known, Ok(Some(reading)) if reading.unknown_values.is_empty()) {
-            // It is no action of the release, and `understood` says so.
+            // The action does not exist in the release; the test `understood` covers that.
             return;
         }
         let (viewer, scene) = (viewer(self.release), stage.scene());
@@ -149,7 +148,7 @@ impl Speaker {
         }
         up_again.channel = up.channel.as_str().into();
         let heard = self.down(stage, up_again);
-        // The server echoes what was said if nothing of it comes back.
+        // Without an action of this origin the server echoes the original one.
         let Some(echo) = heard.into_iter().find(|one| one.origin.is_some()) else {
             return;
         };
@@ -171,7 +170,7 @@ fn plain(action: &Object) -> Json {
     normalize(&Json::Object(action))
 }
 
-/// Only the client that speaks is active: others would take its place.
+/// Makes the dispatching client the only active one: up to 0.4 another would take its place.
 fn with_one_client(mut stage: Stage) -> Stage {
     for (kind, state) in &mut stage.channels {
         if *kind == ChannelKind::Session {
@@ -183,7 +182,7 @@ fn with_one_client(mut stage: Stage) -> Stage {
     stage
 }
 
-/// Actions that only older releases have.
+/// Returns actions that only older releases have.
 fn old_actions(release: Release) -> Vec<(&'static str, Object)> {
     if release > Release::V0_4 {
         return Vec::new();

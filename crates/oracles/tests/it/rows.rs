@@ -1,5 +1,4 @@
-//! What a host of an older release would have written down is read as what it
-//! meant: taken up it is 1.0, and taken down again it is the same.
+//! Stored rows of older releases: migrated to 1.0 and downgraded again, they are unchanged.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use agenthost_versions::{StoredRow, TargetClient, TranslationContext, VersionCha
 use crate::releases::{each_release, seeds};
 use crate::stage::{SESSION, Stage, address, at, envelope, generator, viewer};
 
-/// How many hosts are made, unless `SEEDS` says otherwise.
+/// Number of generated hosts; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 40;
 
 fn rows(release: Release) {
@@ -49,7 +48,7 @@ fn rows(release: Release) {
 
 each_release!(rows);
 
-/// A host of today that reads what one of another release wrote.
+/// A current host that reads the rows of another release.
 struct Reader<'a> {
     chain: VersionChain,
     viewer: TargetClient,
@@ -58,8 +57,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Has all states of a host written in the words of the release, and reads
-    /// them: the host as it is then.
+    /// Encodes all states as the release would store them, migrates them, and returns the resulting
+    /// host.
     fn reads_states(&mut self, stage: &Stage) -> Stage {
         let written = self.written(stage);
         let mut read = stage.clone();
@@ -84,7 +83,7 @@ impl Reader<'_> {
         read
     }
 
-    /// The state of each channel, in the words of the release.
+    /// Encodes the state of each channel for the release.
     fn written(&self, stage: &Stage) -> Vec<Option<Object>> {
         let scene = stage.scene();
         let written = |(kind, state): &(ChannelKind, ChannelState)| {
@@ -99,7 +98,8 @@ impl Reader<'_> {
 
     fn reads_action(&mut self, stage: &Stage, action: &Action) {
         let written = self.told(stage, action);
-        // Each of several stands at a moment of its own.
+        // If the downgrade gives several actions, each applies to another intermediate state, so
+        // they can't be compared one by one.
         let alone = written.len() == 1;
         for written in written {
             let subject = format!("{} as {}", action.info().name, written["type"]);
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An action on its channel, in the words of the release.
+    /// Applies an action and encodes it for the release.
     fn told(&self, stage: &Stage, action: &Action) -> Vec<Object> {
         let mut after = stage.clone();
         let (before, _) = after.apply(action);

@@ -1,5 +1,5 @@
-//! What could happen next in a host: actions made by chance, aimed at what is
-//! there more often than chance would.
+//! Generates random sequences of actions that target existing items more often than uniform choice
+//! would.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelKind;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, make_statuses_plausible};
 
-/// What hosts are made with: few names, so that actions hit their targets.
+/// Options of generated hosts: few distinct ids, so that actions hit existing items.
 pub(crate) fn options() -> GeneratorOptions {
     GeneratorOptions {
         optional: 0.4,
@@ -18,14 +18,13 @@ pub(crate) fn options() -> GeneratorOptions {
         name_count: 3,
         max_items: 3,
         max_depth: 5,
-        // The official types can't read this state; they get there by
-        // actions.
+        // The official types can't parse this state in a snapshot; they reach it through actions.
         excluded_variants: &[("status", "auth-required")],
     }
 }
 
-/// A host at rest: nothing runs in its chat, and it waits for nobody. What
-/// else there is comes about by actions.
+/// Generates an idle host: no turn is running and no input is pending. Actions bring about the
+/// rest.
 pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
     let mut stage = Stage::generated(generator);
     for (kind, state) in &mut stage.channels {
@@ -35,7 +34,7 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             fields.shift_remove("activeTurn");
             end_calls(fields.get_mut("turns"));
             fields.shift_remove("inputNeeded");
-            // A session that waits for somebody is one where something runs.
+            // Input needed implies in progress, so the session starts as in progress.
             let status = if *kind == ChannelKind::Chat { 1 } else { 8 };
             fields.insert("status".to_owned(), json!(status));
             let customizations = fields
@@ -53,7 +52,7 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
     stage
 }
 
-/// When a turn is over, so are its calls.
+/// Removes unfinished tool calls from completed turns.
 fn end_calls(turns: Option<&mut Json>) {
     for turn in turns.and_then(Json::as_array_mut).into_iter().flatten() {
         let parts = turn["responseParts"].as_array_mut().unwrap();
@@ -64,7 +63,7 @@ fn end_calls(turns: Option<&mut Json>) {
     }
 }
 
-/// An action that may have an effect.
+/// Generates an action that may change the state.
 pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     let kind = match generator.rng.u8(..10) {
         0..=4 => ChannelKind::Chat,
@@ -80,7 +79,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     if kind == ChannelKind::Chat && generator.chance(0.6) {
         name = *generator.pick(&due(&state))?;
     }
-    // Ends of a turn, and cuts, would come too soon.
+    // Most ends and truncations are dropped, so that turns do not end too early.
     let ends = [
         "chat/turnComplete",
         "chat/turnCancelled",
@@ -99,7 +98,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     Some(wire::from_str(&action.to_string()).unwrap())
 }
 
-/// What is likely to happen to a chat as it is.
+/// Returns the actions that fit the current state of a chat.
 fn due(chat: &Json) -> Vec<&'static str> {
     if chat.get("activeTurn").is_none() {
         let last = entries(chat, "turns").last();
@@ -185,22 +184,21 @@ fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
         generator.rng.shuffle(&mut order);
         action["chats"] = json!(order);
     }
-    // Confirmations on the way, and challenges, need the right kind of call.
+    // Some actions, such as authentication challenges, need a call of an MCP server.
     if name == "chat/toolCallStart" && generator.chance(0.5) {
         action["contributor"] = json!({"kind": "mcp", "customizationId": "CustomizationId-0"});
     }
 }
 
-/// Keeps what hosts never do, and where ours differs from the official
-/// reducers on purpose, out of the way (see `differences` in the tests of
-/// `protocol`).
+/// Adjusts an action, or returns `false` to drop it: hosts never send such actions, or our reducers
+/// deviate from the official ones on purpose (see `differences` in the tests of `protocol`).
 fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) -> bool {
     match name {
         "session/chatUpdated" => {
             let changes = action["changes"].as_object_mut().unwrap();
             changes.shift_remove("movable");
             changes.shift_remove("interactivity");
-            // A chat keeps its address.
+            // The URI of a chat does not change.
             changes.shift_remove("resource");
         }
         "chat/queuedMessagesReordered" => {
@@ -209,12 +207,12 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             generator.rng.shuffle(&mut order);
             action["order"] = json!(order);
         }
-        // A name is given once; also to a part, a call and a question.
+        // Ids are unique: of turns, and below of parts, calls and requests.
         "chat/turnStarted" => {
             let is_taken = entries(state, "turns").any(|turn| turn["id"] == action["turnId"]);
             return !is_taken && state.get("activeTurn").is_none();
         }
-        // Calls, questions and errors have actions of their own.
+        // Calls, input requests and errors have their own actions.
         "chat/responsePart" => {
             let part = &action["part"];
             let others = ["toolCall", "inputRequest", "error"];
@@ -223,7 +221,7 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
         }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
         "chat/toolCallReady" => keep_parameters(action, state),
-        // What is loaded is older than what is there.
+        // Loaded turns are older than the turns in the state.
         "chat/turnsLoaded" => {
             end_calls(action.get_mut("turns"));
             let is_there = |id: &Json| entries(state, "turns").any(|turn| turn["id"] == *id);
@@ -232,7 +230,7 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             let are_new = ids.all(|id| !is_there(id) && id != active);
             return are_new && entries(state, "turns").next().is_some();
         }
-        // A customization stays what it is.
+        // The type of a customization does not change.
         "session/customizationUpdated" => {
             let new = &action["customization"];
             let mut known = entries(state, "customizations");
@@ -242,7 +240,7 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
         "chat/toolCallConfirmed" if action["approved"] == true => {
             action["confirmed"] = json!("user-action");
         }
-        // The chat of the session stays.
+        // The session keeps its default chat.
         "session/defaultChatChanged" => return false,
         "session/chatRemoved" => return action["chat"] != crate::stage::CHAT,
         _ => {}
@@ -250,8 +248,8 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
     true
 }
 
-/// A call that somebody is asked about already is told again for its risk, and
-/// for nothing else.
+/// A call that already waits for approval is updated only for its risk assessment: all other fields
+/// stay the same.
 fn keep_parameters(action: &mut Json, chat: &Json) {
     let mut parts = entries(&chat["activeTurn"], "responseParts");
     let call = parts.find(|part| part["toolCall"]["toolCallId"] == action["toolCallId"]);
@@ -279,7 +277,7 @@ fn keep_parameters(action: &mut Json, chat: &Json) {
     }
 }
 
-/// Whether no part of the running turn goes by a name.
+/// Returns `true` if no part of the running turn has this id.
 fn is_new(state: &Json, id: &Json) -> bool {
     entries(&state["activeTurn"], "responseParts").all(|part| {
         let ids = [

@@ -1,6 +1,5 @@
-//! It makes no difference whether a client of a release was there when
-//! something happened, or was told afterwards: what its official reducers make
-//! of the actions that it hears is what it would see in a snapshot.
+//! Reduced states equal snapshots: applying the downgraded actions with the official reducers of a
+//! release gives the same state as a snapshot taken afterwards.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +19,10 @@ use crate::releases::{each_release, oracle, seeds};
 use crate::sequences::{at_rest, next, options};
 use crate::stage::{Stage, at, envelope, viewer};
 
-/// How many hosts are made, unless `SEEDS` says otherwise.
+/// Number of generated hosts; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 40;
 
-/// How much happens in each.
+/// Number of generated actions per host.
 const ACTIONS: u32 = 40;
 
 fn squares(release: Release) {
@@ -44,7 +43,7 @@ fn squares(release: Release) {
 
 each_release!(squares);
 
-/// Actions that are kept out of the way (see `sequences`), or change nothing.
+/// Actions that `sequences` does not generate, or that change nothing.
 const NEVER: &[&str] = &[
     "session/defaultChatChanged",
     "terminal/input",
@@ -57,7 +56,7 @@ const NEVER: &[&str] = &[
 #[test]
 fn every_action_happens() {
     let mut missing: BTreeSet<_> = Action::table().map(|info| info.name).collect();
-    // More than a usual run: some are rare.
+    // Three times the usual number of seeds, because some actions are rare.
     for seed in 0..3 * SEEDS {
         let mut generator = Generator::new(seed, options());
         let mut stage = at_rest(&mut generator);
@@ -73,7 +72,7 @@ fn every_action_happens() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// An official client that follows every channel.
+/// An official client that is subscribed to every channel.
 struct Mirror {
     release: Release,
     chain: VersionChain,
@@ -81,7 +80,7 @@ struct Mirror {
     findings: Findings,
 }
 
-/// Whether the sequence can go on.
+/// Outcome of a step.
 #[derive(PartialEq)]
 enum Went {
     On,
@@ -141,8 +140,7 @@ impl Mirror {
             }
         }
         let mut went = Went::On;
-        // A session and its chats have to do with each other; nothing else
-        // has.
+        // A session and its chats affect each other; all other channels are independent.
         let mut touched = vec![ChannelKind::Session, ChannelKind::Chat];
         if !touched.contains(&action.info().channel) {
             touched = vec![action.info().channel];
@@ -152,8 +150,7 @@ impl Mirror {
             if has_reducer && self.agrees(name, kind, &resource, &snapshot, seed, &heard) {
                 continue;
             }
-            // It goes on from where it should be, unless it could not read
-            // that.
+            // Continue from the snapshot, unless the official types can't parse it.
             self.oracle.track_channel(&resource, &snapshot).unwrap();
             if snapshot.to_string().contains("auth-required") {
                 went = Went::Astray;
@@ -162,7 +159,7 @@ impl Mirror {
         went
     }
 
-    /// What would be told of channels now.
+    /// Returns the current snapshots of channels, downgraded to the release.
     fn snapshots(&self, stage: &Stage, kinds: &[ChannelKind]) -> Vec<(ChannelKind, String, Json)> {
         let (viewer, scene) = (viewer(self.release), stage.scene());
         let mut kinds = kinds.to_vec();
@@ -198,8 +195,8 @@ impl Mirror {
                 return false;
             }
         };
-        // A call that waits for authentication can't be read by official
-        // types; an entry for it has no name to be found by.
+        // The official types can't parse a call that waits for authentication, so an entry for it
+        // has no id to be found by.
         if kind == ChannelKind::Session && told.to_string().contains("auth-required") {
             return false;
         }
@@ -229,9 +226,9 @@ impl Mirror {
         false
     }
 
-    /// Without the moment at which something changed: up to 0.8 reducers ask
-    /// their own clock. In 0.5.2 questions are parts once they are answered;
-    /// after that they stay where they were asked.
+    /// Removes what may differ. Up to 0.8 reducers take `modifiedAt` from their own clock. In 0.5.2
+    /// an input request becomes a response part once it is answered; later releases leave it where
+    /// it was asked.
     fn plain(&self, state: &Json) -> Json {
         let mut state = normalize(state);
         if self.release < Release::V0_9 {
@@ -269,7 +266,7 @@ fn put_questions_last(json: &mut Json) {
     }
 }
 
-/// Where an action goes. In 0.1 that stands in the action.
+/// Returns the channel of an action. In 0.1 the action itself contains it.
 fn channel(envelope: &JsonEnvelope) -> String {
     let inside = ["session", "terminal"];
     let inside = || {

@@ -1,5 +1,4 @@
-//! A small host made by chance: one channel of each kind, which agree on who
-//! they are.
+//! A small generated host: one channel of each kind, with consistent references.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,10 +22,10 @@ use serde_json::json;
 pub(crate) const SESSION: &str = "ahp-session:/s";
 pub(crate) const CHAT: &str = "ahp-chat:/c";
 
-/// The client that listens; generated clients are sometimes called so.
+/// Client id of the viewer. Some generated clients have the same id.
 pub(crate) const CLIENT: &str = "ClientId-0";
 
-/// Where the channel of a kind is.
+/// Returns the URI of the channel of a kind.
 pub(crate) fn address(kind: ChannelKind) -> &'static str {
     match kind {
         ChannelKind::Root => "ahp-root://",
@@ -42,14 +41,14 @@ pub(crate) fn address(kind: ChannelKind) -> &'static str {
     }
 }
 
-/// The state of every channel of the host.
+/// The states of all channels of a host.
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     pub(crate) channels: Vec<(ChannelKind, ChannelState)>,
 }
 
 impl Stage {
-    /// A host as chance has it.
+    /// Generates a random host.
     pub(crate) fn generated(generator: &mut Generator) -> Self {
         let state = |kind: &ChannelKind| {
             let mut json = generator.generate(&shape(*kind));
@@ -73,7 +72,7 @@ impl Stage {
             .1
     }
 
-    /// Applies an action to its channel; the state before it comes back, too.
+    /// Applies an action to its channel. Returns the state before the action, and the outcome.
     pub(crate) fn apply(&mut self, action: &Action) -> (ChannelState, Outcome) {
         let kind = action.info().channel;
         let (_, state) = self
@@ -86,7 +85,7 @@ impl Stage {
         (before, outcome)
     }
 
-    /// What steps may look at.
+    /// Returns the states that version steps may look up.
     pub(crate) fn scene(&self) -> StateView {
         let channel = |(kind, state): &(ChannelKind, ChannelState)| {
             let owned = matches!(
@@ -118,14 +117,14 @@ impl Stage {
     }
 }
 
-/// A client of a release that follows the session and its chat.
+/// Returns a client of a release that is subscribed to the session and its chat.
 pub(crate) fn viewer(release: Release) -> TargetClient {
     let mut viewer = TargetClient::new(release, ClientId::from(CLIENT));
     viewer.map_session(Uri::from(SESSION), Uri::from(CHAT));
     viewer
 }
 
-/// A moment without an action.
+/// Returns a translation context outside of an action.
 pub(crate) fn at<'a>(viewer: &'a TargetClient, scene: &'a StateView) -> TranslationContext<'a> {
     TranslationContext {
         client: viewer,
@@ -134,7 +133,7 @@ pub(crate) fn at<'a>(viewer: &'a TargetClient, scene: &'a StateView) -> Translat
     }
 }
 
-/// An action of the listening client, on its channel.
+/// Wraps an action in an envelope, dispatched by the viewer.
 pub(crate) fn envelope(action: Action) -> ActionEnvelope {
     ActionEnvelope {
         channel: Uri::from(address(action.info().channel)),
@@ -147,7 +146,7 @@ pub(crate) fn envelope(action: Action) -> ActionEnvelope {
     }
 }
 
-/// What the list of sessions shows, as the host would make it.
+/// Returns the entry of a session in the list of sessions.
 fn listed(session: &SessionState) -> SessionSummary {
     let then = Timestamp::from("2026-01-01T00:00:00.000Z");
     SessionSummary {
@@ -177,7 +176,7 @@ fn shape(kind: ChannelKind) -> Shape {
     }
 }
 
-/// Channels that belong together say so, and nothing is there twice.
+/// Makes references between channels consistent, and removes duplicates.
 fn make_plausible(kind: ChannelKind, state: &mut Json) {
     match kind {
         ChannelKind::Session => {
@@ -195,7 +194,7 @@ fn make_plausible(kind: ChannelKind, state: &mut Json) {
     make_distinct(state, &mut BTreeSet::new());
 }
 
-/// A status has one activity, and flags.
+/// Replaces each numeric status with a valid combination of one activity and flags.
 pub(crate) fn make_statuses_plausible(generator: &mut Generator, json: &mut Json) {
     match json {
         Json::Array(items) => {
@@ -218,11 +217,11 @@ pub(crate) fn make_statuses_plausible(generator: &mut Generator, json: &mut Json
     }
 }
 
-/// What names an entry of a list.
+/// Fields that identify an entry of a list.
 const NAMES: &[&str] = &["id", "resource", "clientId", "name"];
 
-/// Takes entries out of lists whose name is taken. Customizations share their
-/// names with their children.
+/// Removes entries with a duplicate id from lists. Ids of customizations and of their children must
+/// be distinct from each other.
 fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
     match json {
         Json::Array(items) => {
@@ -252,7 +251,7 @@ fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
     }
 }
 
-/// What makes up a host: from no optional field at all to every one of them.
+/// Returns a generator that fills none, some or all of the optional fields, depending on the seed.
 pub(crate) fn generator(seed: u64) -> Generator {
     let options = GeneratorOptions {
         optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,

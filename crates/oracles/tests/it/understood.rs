@@ -1,6 +1,5 @@
-//! Every document, taken down to a release, is understood by its official
-//! crate: read without an error, with nothing unknown in it, and nothing of
-//! it left over.
+//! The official crate of each release parses every downgraded document without errors, unknown
+//! values or ignored fields.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +19,7 @@ use crate::findings::Findings;
 use crate::releases::{each_release, oracle, seeds};
 use crate::stage::{Stage, at, envelope, generator, viewer};
 
-/// How many hosts are made, unless `SEEDS` says otherwise.
+/// Number of generated hosts; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 24;
 
 fn understood(release: Release) {
@@ -51,21 +50,20 @@ fn understood(release: Release) {
 
 each_release!(understood);
 
-/// An official client that says what it can't understand.
+/// An official client that records what it can't parse.
 struct Listener {
     release: Release,
     chain: VersionChain,
     oracle: Box<dyn Oracle>,
     findings: Findings,
-    /// The names of all actions that it was told of.
+    /// Types of all actions that were sent to it.
     told: BTreeSet<String>,
     seed: u64,
 }
 
 impl Listener {
-    /// What the table says of when an action came is what the crates know: what
-    /// a client is told under a name is understood, as is checked above, and
-    /// what came later is never told. Before 0.4 names were others.
+    /// Checks `since` in the table of actions: the actions sent to a release are exactly those that
+    /// the table lists for it. Releases before 0.4 are skipped, as their actions have other names.
     fn knows_when_actions_came(&self) {
         if self.release < Release::V0_4 {
             return;
@@ -84,7 +82,7 @@ impl Listener {
         self.findings.check(subject, json, &read, self.seed);
     }
 
-    /// Whether the release has such documents at all.
+    /// Returns `true` if the release defines this kind of document.
     fn has(&mut self, what: &str) -> bool {
         !matches!(self.oracle.read(what, &Json::Null), Ok(None))
     }
@@ -100,8 +98,8 @@ impl Listener {
             let has = self.has(&what);
             match down.unwrap() {
                 Some(down) if has => self.hears(&what, &what, &down),
-                // Before there were chats, one could be looked at as if it
-                // were a session.
+                // In releases without chats, a client can subscribe to a chat as if it were a
+                // session.
                 Some(down) if *kind == ChannelKind::Chat => {
                     self.hears("snapshot/Session", &what, &down);
                 }
@@ -130,10 +128,10 @@ impl Listener {
         }
     }
 
-    /// What is told of an action.
+    /// Applies an action and downgrades it.
     fn action(&self, stage: &Stage, action: Action) -> Vec<Json> {
         let mut after = stage.clone();
-        // It need not have an effect.
+        // The action may be a no-op.
         let (before, _) = after.apply(&action);
         let (viewer, scene) = (viewer(self.release), after.scene());
         let at = TranslationContext {
@@ -155,13 +153,13 @@ impl Listener {
             if !self.has(&what) {
                 continue;
             }
-            // Outcomes for each channel are newer than all of these.
+            // Results with an outcome per channel are newer than all of these releases.
             let shape = match method {
                 "reconnect" => ReconnectResult::shape,
                 _ => shape,
             };
             let mut result = generator.generate(&shape());
-            // All kinds of snapshots were told already; one is enough here.
+            // All kinds of snapshots are tested above; one is enough here.
             let kind = *generator
                 .pick(&[ChannelKind::Root, ChannelKind::Terminal])
                 .unwrap();
@@ -186,7 +184,7 @@ impl Listener {
                     let action = wire::from_str(&title.to_string()).unwrap();
                     result["actions"] = json!(self.action(stage, action));
                 }
-                // Up to 0.5.0 it is the answer that has the turns.
+                // Up to 0.5.0 the result itself contains the turns.
                 "fetchTurns" => {
                     let ChannelState::Chat(chat) = stage.state(ChannelKind::Chat) else {
                         continue;

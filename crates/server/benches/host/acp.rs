@@ -1,4 +1,4 @@
-//! An agent that speaks ACP: what the bridge to it costs.
+//! Overhead of the bridge to an ACP agent.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -12,10 +12,10 @@ use crate::clients::{Client, SESSION, chat};
 use crate::memory::Child;
 use crate::{Budget, Scale};
 
-/// What is said each time: a few words, as a model says them.
+/// Text of each chunk: a few words, as a model streams them.
 const WORDS: &str = "a few words, as a model says them, one after the other, ";
 
-/// This program once more, as an agent that does what prompts say.
+/// Returns an agent whose process is this program, which does what prompts say.
 pub(crate) fn agent() -> AcpAgent {
     let this = std::env::current_exe().unwrap();
     let launch = AgentLaunch {
@@ -73,11 +73,11 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     ]
 }
 
-/// How much longer it may take than reading the same lines and looking at
-/// nothing of them.
+/// Budget: the time through bridge and host, as a multiple of the time to read the same lines from
+/// the agent's pipe without parsing them.
 const MOST: f64 = 30.0;
 
-/// A session of the agent, in a host of its own, and who reads it.
+/// Creates a session of the agent, and subscribes to its chat.
 async fn open(child: &Child) -> Client {
     let mut client = Client::connect(&child.url, "reader").await;
     let params =
@@ -87,7 +87,7 @@ async fn open(child: &Child) -> Client {
     client
 }
 
-/// The same lines, read by somebody who wants nothing of them.
+/// Measures how long it takes to read the same lines from the agent's pipe without parsing them.
 fn read_pipe(script: &str, pieces: u32) -> Duration {
     let mut agent = Command::new(std::env::current_exe().unwrap())
         .env(AGENT_MODE_VARIABLE, "")
@@ -101,7 +101,7 @@ fn read_pipe(script: &str, pieces: u32) -> Duration {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         writeln!(input, "{message}").unwrap();
     };
-    // It has to run before the clock does: the one of the host does, too.
+    // Starts the agent before the clock: the agent of the host has been started by then, too.
     ask("session/new", json!({}));
     lines.next().unwrap().unwrap();
     let begun = Instant::now();
@@ -124,7 +124,8 @@ fn read_pipe(script: &str, pieces: u32) -> Duration {
     time
 }
 
-/// The memory of a host after a fifth of many turns, and after all of them.
+/// Returns the memory of a host after a fifth of the turns and after all of them, and the number of
+/// turns.
 async fn grow(scale: &Scale) -> (f64, f64, u32) {
     let turns = if scale.quick { 200 } else { 1_000 };
     let directory = tempfile::tempdir().unwrap();

@@ -1,13 +1,12 @@
-//! Doing without a host: the same bytes, from one place to many, over plain
-//! tungstenite. Each connection has a queue and a task of its own, like
-//! anyone would write it.
+//! The baseline without a host: broadcasts the same bytes over plain tungstenite. Each connection
+//! has a queue and a task, as in a straightforward implementation.
 
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-/// Messages that wait for a connection; whoever sends more waits.
+/// Capacity of a connection's queue. A sender waits while the queue is full.
 const QUEUE: usize = 1_024;
 
 pub(crate) struct Bare {
@@ -46,7 +45,7 @@ impl Bare {
         }
     }
 
-    /// Waits for so many peers.
+    /// Waits until `count` peers are connected.
     pub(crate) async fn peers(&mut self, count: usize) {
         while self.peers.len() < count {
             self.peers.push(self.connected.recv().await.unwrap());

@@ -1,4 +1,4 @@
-//! A large file, by `cat`, through a terminal to eight clients.
+//! Output of `cat` on a large file, through a terminal to eight clients.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::{Budget, Scale};
 
 const READERS: usize = 8;
 
-/// What a reader has read: how many bytes, and which.
+/// Number and hash of the bytes that a reader received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sum {
     bytes: usize,
@@ -69,7 +69,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     ]
 }
 
-/// Lines that differ, so that none can be taken for another.
+/// Writes a file of distinct lines, so that a lost or repeated line changes the hash.
 fn write(file: &Path, megabytes: usize) {
     let mut file = std::io::BufWriter::new(std::fs::File::create(file).unwrap());
     for line in 0..megabytes * 10_000 {
@@ -78,7 +78,8 @@ fn write(file: &Path, megabytes: usize) {
     file.flush().unwrap();
 }
 
-/// From the moment when somebody types, until all have read the end.
+/// Measures the time from the input that starts `cat` until all readers have received the end of
+/// the terminal.
 async fn through_host(file: &Path) -> (Duration, f64, Sum) {
     let directory = tempfile::tempdir().unwrap();
     let child = Child::start(directory.path()).await;
@@ -95,7 +96,7 @@ async fn through_host(file: &Path) -> (Duration, f64, Sum) {
             break content["resource"].as_str().unwrap().to_owned();
         }
     };
-    // Whoever comes after this has it in its snapshot.
+    // From here on `ready` is in the snapshot of every new subscriber.
     let result = first.ask("subscribe", json!({"channel": terminal})).await;
     let content = &result["snapshot"]["state"]["content"];
     if !content.to_string().contains("ready") {
@@ -118,7 +119,7 @@ async fn through_host(file: &Path) -> (Duration, f64, Sum) {
     (begun.elapsed(), child.memory("VmHWM"), sum)
 }
 
-/// A client that does not watch a terminal any more.
+/// Unsubscribes a client from a terminal.
 async fn leave(mut client: Client, terminal: &str) -> Client {
     let params = json!({"channel": terminal});
     let unsubscribe = json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": params});
@@ -127,7 +128,7 @@ async fn leave(mut client: Client, terminal: &str) -> Client {
     client
 }
 
-/// The same without a host: what a terminal brings goes to all as it comes.
+/// Measures the same without a host: terminal output is broadcast to all readers as it arrives.
 async fn through_bare(file: &Path) -> (Duration, Sum) {
     let mut bare = Bare::start().await;
     let mut reading = JoinSet::new();
@@ -189,8 +190,8 @@ struct Heading<'m> {
     data: Option<&'m RawValue>,
 }
 
-/// Reads a terminal to its end. What the host repeats when it forgets the rest
-/// was read before.
+/// Reads a terminal to its end. After `terminal/cleared` the host repeats the retained output,
+/// which is not counted twice.
 async fn read(mut client: Client) -> Sum {
     let mut sum = Sum {
         bytes: 0,
@@ -207,7 +208,7 @@ async fn read(mut client: Client) -> Sum {
         match (heard.params.action.r#type, heard.params.action.data) {
             ("terminal/data", Some(_)) if repeats => repeats = false,
             ("terminal/data", Some(data)) => {
-                // As it stands in the message, without its quotes.
+                // The raw JSON string, without its quotes.
                 let data = data.get().trim_matches('"').as_bytes();
                 sum.bytes += data.len();
                 for byte in data {

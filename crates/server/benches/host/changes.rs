@@ -1,4 +1,4 @@
-//! What it costs to remember how files are, beside asking git what changed.
+//! Cost of checkpoints and diffs, compared to `git status`.
 
 use std::path::Path;
 use std::process::Command;
@@ -79,7 +79,7 @@ pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
     vec![Budget {
         what: "a checkpoint over git status".to_owned(),
         value: ratio(mark),
-        // A start of git for each question is what counts in a small folder.
+        // In a small folder the start-up time of git dominates.
         most: if scale.quick { 10.0 } else { 3.0 },
     }]
 }

@@ -1,4 +1,4 @@
-//! A thousand packages, read for a session, and one of them changed.
+//! Loads a thousand packages for a session, then changes one of them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn prepare(directory: &Path, packages: u64) -> Vec<PathBuf> {
     (0..packages).map(write).collect()
 }
 
-/// What it takes to read all files and do nothing with them.
+/// Measures how long it takes to read all files without parsing them, in milliseconds.
 fn read_bare(directory: &Path) -> f64 {
     let begun = Instant::now();
     let mut folders = vec![directory.to_owned()];
@@ -72,7 +72,8 @@ fn read_bare(directory: &Path) -> f64 {
     millis(begun.elapsed())
 }
 
-/// How long it takes until all are told of, and until one that changed is.
+/// Measures how long it takes until all packages are published, and until a changed one is
+/// published again, in milliseconds.
 async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
     let plugins = folders.iter().map(|folder| ConfiguredPlugin {
         source: PluginSource::Path(folder.clone()),
@@ -117,7 +118,7 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
         }
     }
     let one = millis(begun.elapsed());
-    // The folder and the file may be seen as two changes of the same package.
+    // The new folder and the new file may be detected as two changes of the package.
     let again = customizations.read_count() - before;
     assert!(again <= 2, "{again} packages were read again");
     std::fs::remove_dir_all(changed.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! One chat that streams to many.
+//! Throughput of one chat that streams to many subscribers.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::bare::Bare;
 use crate::clients::{Client, chat};
 use crate::{Budget, Scale};
 
-/// Bytes of each piece: a few words, as a model says them.
+/// Bytes per piece: a few words, as a model streams them.
 const SIZE: usize = 60;
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
@@ -23,7 +23,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     };
     let mut budgets = Vec::new();
     for &subscribers in counts {
-        // The same number of messages for every row, more or less.
+        // About the same number of messages for every row.
         let total = if scale.quick { 40_000 } else { 200_000 };
         let pieces = (total / subscribers).clamp(100, 10_000);
         let (host, bare) = compare(subscribers, pieces, rounds).await;
@@ -45,7 +45,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     budgets
 }
 
-/// The best round of each.
+/// Returns the best round of the host and of bare tungstenite.
 async fn compare(subscribers: usize, pieces: usize, rounds: usize) -> (Duration, Duration) {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -100,7 +100,7 @@ async fn read_all(clients: Vec<Client>) -> Vec<Client> {
     reading.join_all().await
 }
 
-/// What the host sends for a piece, byte for byte as long.
+/// Returns a message of the same length as the one that the host sends for a piece.
 fn envelope(turn: &str) -> String {
     let action =
         json!({"type": "chat/delta", "turnId": turn, "partId": "text-1", "content": piece(SIZE)});

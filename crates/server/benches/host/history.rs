@@ -1,4 +1,4 @@
-//! A short chat and a long one.
+//! Operations on a short chat and on a long one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::{Budget, Scale};
 const SHORT: usize = 20;
 const LONG: usize = 2_000;
 
-/// What is done to a chat, in this order.
+/// Measured operations, in this order.
 const STEPS: [&str; 6] = [
     "subscribe to the latest 20 turns, read from the disk",
     "subscribe to the latest 20 turns",
@@ -53,7 +53,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     }]
 }
 
-/// How long each step takes, in milliseconds.
+/// Measures each step, in milliseconds.
 async fn measure(turns: usize) -> [f64; STEPS.len()] {
     let directory = tempfile::tempdir().unwrap();
     prepare(directory.path(), turns);
@@ -94,7 +94,7 @@ fn millis(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1e3
 }
 
-/// A session with one chat of so many turns, as a host leaves it behind.
+/// Writes a data directory with a session whose chat has `turns` turns.
 fn prepare(directory: &Path, turns: usize) {
     let at = "2026-01-05T09:00:00.000Z";
     let entry = json!({"resource": chat(), "title": "", "status": 1, "modifiedAt": at});

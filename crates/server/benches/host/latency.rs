@@ -1,5 +1,4 @@
-//! How long it takes from an agent's word to a client's ear, and how much of
-//! that is the log.
+//! Latency from an agent's event to its arrival at a client, and the share of the log in it.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use crate::bare::Bare;
 use crate::clients::{Client, chat, percentile};
 use crate::{Budget, Scale};
 
-/// A thousand pieces in a second.
+/// Interval between pieces: a thousand per second.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
@@ -79,7 +78,7 @@ async fn bare(pieces: usize) -> Vec<u64> {
     latencies
 }
 
-/// The log alone: an action that is appended is an action that waits.
+/// Measures the log alone: how long it takes to append an action.
 async fn append(pieces: usize, durability: Durability) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(directory.path(), durability).unwrap();

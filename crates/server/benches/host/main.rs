@@ -1,12 +1,10 @@
-//! What a host costs, beside doing without one, in one run.
+//! Benchmarks of the host against baselines without one, measured in the same run.
 //!
-//! `cargo bench -p agenthost-server` prints the tables of
-//! `docs/performance.md` and fails when a budget is missed. Machines are
-//! noisy, so budgets are ratios: both contenders take turns, and each counts
-//! with its best round. `-- --quick` is short enough for every test run, and
-//! lets budgets be missed by up to a factor of two; `-- --smoke` is as short and
-//! only shows that everything can be measured, for builds that are not
-//! optimized; `-- changes` and the like measure one subject.
+//! `cargo bench -p agenthost-server` prints the tables of `docs/performance.md` and fails if a
+//! budget is exceeded. Machines are noisy, so most budgets are ratios: both contenders alternate,
+//! and the best round of each counts. `-- --quick` is short enough for every test run and allows
+//! budgets to be exceeded by up to a factor of two. `-- --smoke` is as short and ignores budgets,
+//! for builds without optimization. `-- changes` and the like measure one subject.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -31,20 +29,19 @@ mod versions;
 
 use std::path::PathBuf;
 
-/// How much is measured.
+/// Size of the measurement.
 pub(crate) struct Scale {
     pub(crate) quick: bool,
 }
 
 impl Scale {
-    /// A short run on a busy machine finds what got much worse, not what got a
-    /// little worse.
+    /// A short run on a busy machine can only detect large regressions.
     fn slack(&self) -> f64 {
         if self.quick { 2.0 } else { 1.0 }
     }
 }
 
-/// A figure that has to stay below another.
+/// A measured value and its upper bound.
 pub(crate) struct Budget {
     pub(crate) what: String,
     pub(crate) value: f64,
@@ -53,10 +50,10 @@ pub(crate) struct Budget {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    // It also starts itself as an agent, which ends with its input.
+    // The benchmark also runs itself as an agent, which exits at the end of its input.
     agenthost_testkit::acp_agent::run_as_agent();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    // The benchmark starts itself as a host of its own to look at its memory.
+    // The benchmark runs itself as a host in a separate process to measure its memory.
     if let [_, word, directory] = &arguments[..]
         && word == "host"
     {
@@ -72,7 +69,7 @@ fn main() {
         .into_iter()
         .filter(|argument| SUBJECTS.contains(&argument.as_str()))
         .collect();
-    // One bad moment of the machine is not a missed budget; three are.
+    // A busy machine may exceed a budget once; three attempts in a row are a regression.
     for attempt in 1..=3 {
         let budgets = runtime.block_on(run(&scale, &named));
         let missed: Vec<_> = budgets
@@ -95,7 +92,7 @@ fn main() {
     std::process::exit(1);
 }
 
-/// The subjects, in the order of `docs/performance.md`.
+/// Subjects, in the order of `docs/performance.md`.
 const SUBJECTS: [&str; 10] = [
     "fan-out",
     "latency",
@@ -109,7 +106,7 @@ const SUBJECTS: [&str; 10] = [
     "versions",
 ];
 
-/// Measures what is named, or everything.
+/// Measures the named subjects, or all of them.
 async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
     let mut budgets = Vec::new();
     for subject in SUBJECTS {

@@ -1,4 +1,4 @@
-//! A client that never reads, and 200 MB for it.
+//! Memory of a host that sends 200 MB while one of the subscribers never reads.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use crate::agent::{TERMINAL, start};
 use crate::clients::{Client, chat, percentile};
 use crate::{Budget, Scale};
 
-/// Bytes of a piece, as a pipe brings them.
+/// Bytes per piece, as much as a pipe returns at once.
 const SIZE: usize = 16 * 1024;
 
-/// The benchmark as a host of its own: runs until it is killed.
+/// Runs a host until the process is killed.
 pub(crate) async fn host(directory: PathBuf) {
     let mut server = start(&directory).await;
     server
@@ -22,7 +22,7 @@ pub(crate) async fn host(directory: PathBuf) {
     server.wait().await.unwrap();
 }
 
-/// A host in a process of its own, killed when dropped.
+/// A host in a separate process, killed on drop.
 pub(crate) struct Child {
     process: std::process::Child,
     pub(crate) url: String,
@@ -31,7 +31,7 @@ pub(crate) struct Child {
 impl Child {
     pub(crate) async fn start(directory: &Path) -> Self {
         let ready_file = directory.join("ready.json");
-        // What is left of the last host must not be taken for this one's.
+        // The ready file of an earlier host must not be mistaken for that of this one.
         drop(std::fs::remove_file(&ready_file));
         let process = Command::new(std::env::current_exe().unwrap())
             .arg("host")
@@ -53,7 +53,7 @@ impl Child {
         }
     }
 
-    /// A line of `/proc/PID/status`, in megabytes.
+    /// Returns a value of `/proc/PID/status`, in megabytes.
     pub(crate) fn memory(&self, what: &str) -> f64 {
         let path = format!("/proc/{}/status", self.process.id());
         let Ok(status) = std::fs::read_to_string(path) else {
@@ -98,13 +98,13 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
         Budget {
             what: "p99 of the others, with one that never reads".to_owned(),
             value: one_stalls.1 / all_read.1,
-            // A short run shows the one time that the host waits for it whole.
+            // In a short run, the one full pause for the stalled client dominates the p99.
             most: if scale.quick { 5.0 } else { 1.5 },
         },
     ]
 }
 
-/// The most memory the host had, and the p99 of what a reader read.
+/// Returns the host's peak memory in megabytes, and the p99 latency of the readers in milliseconds.
 async fn flood(megabytes: usize, stalled: bool) -> (f64, f64) {
     let directory = tempfile::tempdir().unwrap();
     let child = Child::start(directory.path()).await;
@@ -117,13 +117,13 @@ async fn flood(megabytes: usize, stalled: bool) -> (f64, f64) {
         reader.subscribe(&chat()).await;
         readers.push(reader);
     }
-    // Subscribed like the others, and from then on silent and deaf.
+    // This client subscribes like the others, and then neither reads nor writes.
     let mut silent = Client::connect(&child.url, "silent").await;
     if stalled {
         silent.ask("subscribe", json!({"channel": TERMINAL})).await;
     }
     let pieces = megabytes * 1024 * 1024 / SIZE;
-    // Not faster than a machine with two cores can read it twice.
+    // Slow enough for a machine with two cores to read all of it twice.
     first
         .start_turn("t", &format!("terminal {pieces} {SIZE} 400"))
         .await;

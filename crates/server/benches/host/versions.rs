@@ -1,4 +1,4 @@
-//! One chat that streams to many, of several versions of the protocol.
+//! Throughput of one chat that streams to many subscribers of several protocol versions.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::{Budget, Scale};
 
 const CLIENTS: usize = 100;
 
-/// Who listens, by the versions that they take in turns.
+/// Groups of subscribers: name, and protocol versions in round-robin order.
 const ROOMS: [(&str, &[&str]); 4] = [
     ("all 1.0", &["1.0.0"]),
     ("all 0.9", &["0.9.0"]),
@@ -21,8 +21,8 @@ const ROOMS: [(&str, &[&str]); 4] = [
     ("mixed", &["1.0.0", "0.9.0", "0.5.2", "0.4.0"]),
 ];
 
-/// What is said, and how much of it: pieces of an answer, which are the same in
-/// most versions, and calls of tools, which are not and are four actions each.
+/// Workloads: name, prefix of the script, number of items. Text deltas are the same in most
+/// versions; tool calls differ, and consist of four actions each.
 const TALKS: [(&str, &str, usize); 2] = [("text deltas", "", 1_000), ("tool calls", "calls ", 250)];
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
@@ -47,7 +47,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     budgets
 }
 
-/// The best round of each room. They take turns.
+/// Returns the best round of each group. The groups alternate.
 async fn compare(talk: &str, rounds: usize) -> [Duration; 4] {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -58,7 +58,8 @@ async fn compare(talk: &str, rounds: usize) -> [Duration; 4] {
     let mut best = [Duration::MAX; 4];
     for round in 0..rounds {
         for (room, (name, versions)) in ROOMS.iter().enumerate() {
-            // Who comes now is not to be sent what was said to the others.
+            // Truncates the chat, so that earlier turns are not in the snapshots of new
+            // subscribers.
             first.dispatch(&json!({"type": "chat/truncated"})).await;
             let mut clients = Vec::new();
             for (number, version) in (0..CLIENTS).zip(versions.iter().cycle()) {

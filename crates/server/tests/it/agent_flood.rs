@@ -1,5 +1,5 @@
-//! Agents that never stop talking: the turn ends, and memory, log and disk stay
-//! bounded.
+//! Agents that never stop producing output: the host ends the turn, and memory, log and disk usage
+//! stay bounded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::room::{chat_uri, config, create_session, join, start_turn};
 
 const MIB: usize = 1024 * 1024;
 
-/// The limit of a response.
+/// Maximum size of a response in bytes.
 const RESPONSE: usize = 8 * MIB;
 
-/// An agent that would say far more than fits before it stops by itself.
+/// An agent that produces far more than the limit unless the host stops it.
 struct FloodingAgent {
     flood: Flood,
-    /// Gets how many bytes were said, and whether the host stopped the agent.
+    /// Receives the number of bytes produced, and whether the host cancelled the turn.
     ended: mpsc::Sender<(usize, bool)>,
 }
 
-/// What an agent floods with.
+/// Kind of output that an agent floods with.
 #[derive(Debug, Clone, Copy)]
 enum Flood {
     Text,
     Thoughts,
-    /// Each a part of its own.
+    /// One response part per event.
     Parts,
 }
 
@@ -45,7 +45,7 @@ impl Flood {
         }
     }
 
-    /// How many events it would take by itself: a multiple of the limit.
+    /// Number of events until the agent stops by itself: a multiple of the limit.
     fn events(self) -> usize {
         match self {
             Flood::Text | Flood::Thoughts => 16 * RESPONSE / (64 * 1024),
@@ -99,7 +99,7 @@ async fn work(
     Ok(())
 }
 
-/// All bytes in a folder, with what is below it.
+/// Returns the total size of a directory tree in bytes.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let sizes = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
@@ -109,7 +109,7 @@ fn bytes_in(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Lets an agent flood a turn; what the turn has in the end.
+/// Runs a turn of a flooding agent and returns the turn's response parts.
 async fn flooded(flood: Flood) -> Vec<Value> {
     let directory = tempfile::tempdir().unwrap();
     let (sender, mut ended) = mpsc::channel(1);
@@ -134,7 +134,7 @@ async fn flooded(flood: Flood) -> Vec<Value> {
     let parts = turn["responseParts"].as_array().unwrap().clone();
     drop(client);
     server.stop().await.unwrap();
-    // The log and the state have the response, and so may what is not yet
+    // Both the log and the stored state contain the response, as may data that is not yet
     // checkpointed.
     let bytes = bytes_in(directory.path());
     assert!(bytes < 8 * RESPONSE as u64, "{flood:?}: {bytes} on disk");
@@ -174,7 +174,7 @@ async fn a_turn_that_is_flooded_with_parts_ends() {
     );
 }
 
-/// The limit is the configuration's, and a session that is gone makes room.
+/// The number of sessions is limited by the configuration, and a disposed session frees its slot.
 #[tokio::test]
 async fn sessions_past_the_limit_are_refused() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Changes of files over the protocol, from the disk to a client and back.
+//! Changesets over the protocol, from the files on disk to a client and back.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,12 +22,12 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A client that follows one changeset.
+/// A client that is subscribed to one changeset.
 struct Viewer {
     raw: Raw,
     next: u64,
     channel: String,
-    /// Lines added and removed, by name of the file.
+    /// Lines added and removed, by file name.
     files: BTreeMap<String, (Value, Value)>,
     contents: BTreeMap<String, Value>,
     status: String,
@@ -121,7 +121,7 @@ impl Viewer {
         }
     }
 
-    /// Waits until the changeset shows this.
+    /// Waits until the changeset contains exactly these files.
     async fn until(&mut self, files: &[(&str, u64, u64)]) {
         let wanted: BTreeMap<_, _> = files
             .iter()
@@ -140,7 +140,7 @@ impl Viewer {
         self.raw.say(&message.to_string()).await;
     }
 
-    /// Has the shell run something.
+    /// Runs a shell command as a turn and approves it.
     async fn run(&mut self, turn: &str, line: &str) {
         let chat = chat_uri();
         let started = json!({
@@ -215,7 +215,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
         viewer.changes,
         json!({"additions": 1, "deletions": 0, "files": 1})
     );
-    // Somebody edits by hand: who looks sees it without a turn.
+    // A manual edit is published to subscribers without a turn.
     std::fs::write(folder.join("c.txt"), "c\n").unwrap();
     viewer.until(&[("a.txt", 1, 0), ("c.txt", 1, 0)]).await;
     viewer.watch("turn/t1").await;
@@ -224,7 +224,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.until(&[("new.txt", 0, 1)]).await;
     server.stop().await.unwrap();
 
-    // All of it is there after a restart, and can be undone.
+    // After a restart all changesets are still available and can be undone.
     let server = start(directory.path()).await;
     let mut viewer = Viewer::join(&server, "b").await;
     viewer.watch("turn/t2").await;
@@ -265,7 +265,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     server.stop().await.unwrap();
 }
 
-/// A repository whose hook and filter leave a file behind when they run.
+/// Creates a repository whose hook and filter append to `ran` when they are executed.
 fn repository_with_code(folder: &Path, ran: &Path) {
     use std::os::unix::fs::PermissionsExt;
     git(folder, &["init", "--quiet", "--initial-branch=main"]);

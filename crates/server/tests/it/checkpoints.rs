@@ -1,5 +1,5 @@
-//! "Restore Checkpoint" of VS Code, by the messages that it sends: the client
-//! writes files back itself, with what the edits of completed calls say.
+//! "Restore Checkpoint" as VS Code implements it: the client writes files back itself, with the
+//! contents that the edits of completed calls refer to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::room::start;
 
 const SESSION: &str = "shell:/4f1c2a1e-3f0e-4a55-9d0b-6a3d0f6f1d11";
 
-/// What VS Code does not encode when it prints an address.
+/// Characters that VS Code does not percent-encode when it formats a URI.
 const PRINTED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -24,7 +24,7 @@ const PRINTED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// An address as VS Code prints it once it has parsed it.
+/// Returns a URI as VS Code formats it after parsing it.
 fn reprint(uri: &str) -> String {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8().unwrap().into_owned();
     let printed = |text: &str| utf8_percent_encode(&decoded(text), PRINTED).to_string();
@@ -42,10 +42,9 @@ fn chat() -> String {
     agenthost_core::resource::uris::default_chat_uri(&SESSION.into()).to_string()
 }
 
-/// A window of VS Code.
 struct Window {
     words: Words,
-    /// Edits of completed calls, by turn.
+    /// Edits of completed calls, by turn id.
     edits: BTreeMap<String, Vec<Value>>,
 }
 
@@ -84,7 +83,7 @@ impl Window {
         self.words.dispatch(params).await;
     }
 
-    /// Has a command run, and takes the edits from its turn.
+    /// Runs a command and records the edits of its turn.
     async fn run(&mut self, turn: &str, line: &str) {
         self.dispatch(json!({
             "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-01T00:00:00.000Z",
@@ -102,7 +101,8 @@ impl Window {
                 let found: Vec<_> = content
                     .filter(|block| block["type"] == "fileEdit")
                     .collect();
-                // Edits are shown instead of their call: not of the command.
+                // VS Code shows edits in place of their call, so the call of the command itself
+                // must have none.
                 assert!(found.is_empty() || action["toolCallId"] != "command");
                 edits.extend(found);
             }
@@ -134,7 +134,7 @@ impl Window {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Undoes the edits of a turn, file by file.
+    /// Restores the files of a turn, as VS Code does.
     async fn restore(&mut self, turn: &str) {
         let mut files: BTreeMap<String, (Value, bool)> = BTreeMap::new();
         for edit in &self.edits[turn] {
@@ -191,8 +191,8 @@ fn folder_with_files(temporary: &Path) -> PathBuf {
 
 const COMMAND: &str = "echo 3 >> 'a b.txt'; rm 'gone#1.txt'; mv old.txt new.txt; echo n > 'ä+.txt'";
 
-/// Findings 6, 13 and 16. In a window in a browser `file:` means the browser's
-/// machine, so files have another scheme in edits.
+/// Restoring a checkpoint restores files and truncates turns (findings 6, 13 and 16). For a window
+/// in a browser `file:` means the browser's machine, so edits use another scheme for files.
 #[tokio::test]
 async fn restoring_a_checkpoint_brings_files_and_turns_back() {
     let data = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ async fn restoring_a_checkpoint_brings_files_and_turns_back() {
         window.restore("t3").await;
         window.restore("t2").await;
         assert_eq!(files(&folder), checkpoint);
-        // The turns are cut with the next message.
+        // VS Code truncates the turns together with the next message.
         window
             .dispatch(json!({"type": "chat/truncated", "turnId": "t1"}))
             .await;
@@ -243,8 +243,8 @@ async fn restoring_a_checkpoint_brings_files_and_turns_back() {
     server.stop().await.unwrap();
 }
 
-/// Findings 13 and 16: the letter of a file is that of its paths, its contents
-/// can be read and watched, and nothing of it depends on how it is printed.
+/// The changeset of a turn has file URIs with the same paths as their contents, which can be read
+/// and watched however the URIs are formatted (findings 13 and 16).
 #[tokio::test]
 async fn changes_of_a_turn_have_paths_and_contents() {
     let data = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What nobody may choose, and tokens, with the official client.
+//! Modes that no client may select, and tokens, with the official client.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn agent() -> AcpAgent {
         )],
     };
     let profile = AcpProfile {
-        // Known before it runs; `yolo` is recognized when it does.
+        // `do` is known before the agent runs; `yolo` is recognized once it does.
         auto_approve_values: vec!["do".to_owned()],
         token_binding: Some(TokenBinding {
             environment: "THE_TOKEN".to_owned(),
@@ -51,7 +51,7 @@ async fn what_grants_everything_is_refused() {
     let refused = create(&client, "do").await;
     assert!(refused.contains("allow_trusting"), "{refused}");
     create_session(&client).await;
-    // It has said what it offers.
+    // The agent is running now and has reported its modes.
     let refused = create(&client, "yolo").await;
     assert!(refused.contains("without asking"), "{refused}");
     let params =
@@ -67,7 +67,7 @@ async fn what_grants_everything_is_refused() {
     let meaning = mode["enumDescriptions"][2].as_str().unwrap();
     assert!(meaning.contains("without asking"), "{meaning}");
 
-    // AUT-2: a token is in the environment when the agent starts again.
+    // AUT-2: the token is in the agent's environment after its next start.
     let mut mirror = Mirror::open(&client).await;
     let token = json!({"channel": "ahp-root://", "resource": "https://example.org/api", "token": "a-token"});
     let given: Value = client.request("authenticate", token).await.unwrap();
@@ -78,7 +78,7 @@ async fn what_grants_everything_is_refused() {
     mirror.until_end().await;
     let said = mirror.json()["turns"][1].to_string();
     assert!(said.contains("a-token"), "{said}");
-    // AUT-10: it is in no state but what the agent itself said.
+    // AUT-10: the token is in no state, except where the agent itself printed it.
     let (result, _) = client.subscribe(SESSION.to_owned()).await.unwrap();
     let session = serde_json::to_string(&result.snapshot.unwrap().state).unwrap();
     assert!(!session.contains("a-token"), "{session}");

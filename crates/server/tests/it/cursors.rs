@@ -1,4 +1,4 @@
-//! Clients that come back with a cursor for each channel, as AHP 1.1 has it.
+//! Clients that reconnect with one cursor per channel, as in AHP 1.1.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::older::{Words, host};
 use crate::room::{Mirror, SESSION, approve, chat_uri, create_session, join, start, start_turn};
 
-/// What a client of 1.1 knows: states, and how far it has followed each.
+/// State of a client of 1.1: each channel with the last `serverSeq` that was applied to it.
 #[derive(Default)]
 pub(crate) struct Follower {
     pub(crate) channels: BTreeMap<String, (ChannelState, u64)>,
@@ -30,7 +30,8 @@ impl Follower {
     }
 
     pub(crate) async fn subscribe(&mut self, words: &mut Words, channel: &str) {
-        // Windows are not offered: an ordinary subscription is the answer.
+        // The host does not offer flow control windows, so it answers with an ordinary
+        // subscription.
         let limits = json!({"receive": {"windowBytes": 65536}});
         let params = json!({"channel": channel, "flowControl": limits});
         let result = words.ask("subscribe", params).await.unwrap();
@@ -56,14 +57,14 @@ impl Follower {
         assert!(matches!(outcome, Outcome::Applied | Outcome::NoOp));
     }
 
-    /// The cursors of all channels.
+    /// Returns the cursors of all channels.
     pub(crate) fn cursors(&self) -> Vec<Value> {
         let all = self.channels.iter();
         all.map(|(channel, (_, seq))| cursor(channel, *seq))
             .collect()
     }
 
-    /// Comes back on a new connection. Gives the kinds of the outcomes.
+    /// Reconnects on a new connection and returns the kinds of the outcomes.
     pub(crate) async fn recover(
         &mut self,
         server: &Server,
@@ -102,7 +103,7 @@ impl Follower {
         (words, kinds)
     }
 
-    /// Compares all states with what the host shows to somebody else.
+    /// Asserts that all states equal the snapshots that another client gets.
     async fn check(&self, server: &Server) {
         let mut other = Self::join(server, "witness").await;
         let mut shown = Self::default();
@@ -113,7 +114,7 @@ impl Follower {
     }
 }
 
-/// What no action carries, a snapshot derives (A-4, SYN-2).
+/// Returns a state without the fields that snapshots derive and no action contains (A-4, SYN-2).
 pub(crate) fn comparable(state: &ChannelState) -> Value {
     let mut state = serde_json::to_value(state).unwrap();
     let fields = state.as_object_mut().unwrap();
@@ -159,10 +160,10 @@ async fn each_channel_is_recovered_also_after_a_restart() {
     cursors.insert(1, cursor("ahp-session:/gone", 7));
     let (mut words, kinds) = client.recover(&server, "a", &cursors).await;
     assert_eq!(kinds, ["replay", "missing", "replay", "replay"]);
-    // From here on it is live, and nothing comes twice.
+    // The subscriptions are live from here on, and no action is sent twice.
     other.dispatch(turn("t2", "say again")).await;
     words.until("chat/turnComplete").await;
-    // What came of it was sent before this is answered.
+    // The host sends the turn's remaining actions before it answers the ping.
     words.ask("ping", json!({})).await.unwrap();
     for message in &words.heard {
         if message["method"] == "action" {
@@ -173,7 +174,7 @@ async fn each_channel_is_recovered_also_after_a_restart() {
     drop((words, other));
     server.stop().await.unwrap();
 
-    // The log has it all, but for a channel that has no baseline.
+    // After a restart the log has every action, except for a channel without a baseline.
     let server = host(directory.path()).await;
     let mut cursors = client.cursors();
     let rooted = cursors.iter_mut().find(|one| one["channel"] == SESSION);
@@ -184,15 +185,15 @@ async fn each_channel_is_recovered_also_after_a_restart() {
     client.check(&server).await;
     drop(words);
 
-    // A number that was never given out is of no use.
+    // A `serverSeq` from the future can't be resumed from.
     let cursors = [cursor(&chat, 9_007_199_254_740_000), cursor(SESSION, 1)];
     let (_, kinds) = client.recover(&server, "a", &cursors).await;
     assert_eq!(kinds, ["snapshot", "snapshot"]);
     server.stop().await.unwrap();
 }
 
-/// REC-2: what is too much for one answer comes as a snapshot, and costs no other
-/// channel its replay.
+/// REC-2: a replay that is too large for one result is replaced with a snapshot of its channel. The
+/// other channels are still replayed.
 #[tokio::test]
 async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
     let directory = tempfile::tempdir().unwrap();
@@ -236,13 +237,13 @@ async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
         panic!("expected a chat");
     };
     assert!(state.active_turn.is_none() && state.turns.len() == 1);
-    // Nothing more happens in the terminal.
+    // The terminal has exited, so its state is final.
     client.check(&server).await;
     server.stop().await.unwrap();
 }
 
-/// A client that spoke an older version and has cursors now was updated: what it
-/// speaks is not known, and `-32008` makes every client initialize.
+/// A client that used an older version and reconnects with cursors has been updated. Its new
+/// version is unknown, so the host answers `-32008`, which makes every client initialize.
 #[tokio::test]
 async fn cursors_of_an_older_version_have_to_initialize() {
     let directory = tempfile::tempdir().unwrap();

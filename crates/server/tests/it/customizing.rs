@@ -1,4 +1,4 @@
-//! Customizations over real sockets: every sequence of the guide.
+//! Customizations over real sockets: every sequence in the guide.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::peer::Peer;
 use crate::room::{SESSION, chat_uri};
 
-/// Set for the process that is to be the relay.
+/// Environment variable that makes the test program run as the relay.
 const AS_RELAY: &str = "AGENTHOST_TOOLS_SOCKET";
 
-/// The process that is the relay; nothing to test.
+/// Entry point of the relay process. Does nothing in a regular test run.
 #[test]
 fn the_relay() {
     if std::env::var_os(AS_RELAY).is_none() {
@@ -34,7 +34,7 @@ fn the_relay() {
     std::process::exit(0);
 }
 
-/// A place for a test: a project, a host's data, a user's folder.
+/// Temporary directories of a test: the project, the data of the host, the home of the user.
 pub(crate) struct Room {
     pub(crate) project: tempfile::TempDir,
     data: tempfile::TempDir,
@@ -55,18 +55,18 @@ impl Room {
         write(self.project.path(), path, text)
     }
 
-    /// A file of the user, outside of the project.
+    /// Writes a file into the user's home, outside of the project.
     pub(crate) fn write_at_home(&self, path: &str, text: &str) -> PathBuf {
         write(self.home.path(), path, text)
     }
 
-    /// A host with an agent that speaks ACP, and these plugins.
+    /// Starts a host with an ACP agent and these customizations.
     pub(crate) async fn serve(&self, settings: CustomizationSettings) -> Server {
         self.serve_with(settings, "plain", AcpProfile::default())
             .await
     }
 
-    /// The same, with an agent that does things in its own way.
+    /// Like `serve`, with a mode and a profile for the agent.
     pub(crate) async fn serve_with(
         &self,
         settings: CustomizationSettings,
@@ -108,7 +108,7 @@ pub(crate) fn write(folder: &Path, path: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A plugin with a skill, in a folder.
+/// Writes a plugin with one skill and returns settings that contain it.
 fn plugin(folder: &Path) -> CustomizationSettings {
     write(
         folder,
@@ -127,7 +127,7 @@ fn plugin(folder: &Path) -> CustomizationSettings {
     }
 }
 
-/// A plugin that only a client has.
+/// Returns a plugin whose files only the client has.
 pub(crate) fn brought(nonce: &str) -> Value {
     json!([{"type": "plugin", "id": "client-plugin", "uri": "virtual://editor/skills", "name": "Plugin C", "nonce": nonce}])
 }
@@ -151,8 +151,8 @@ fn is_loaded(peer: &Peer, name: &str) -> bool {
     found.is_some_and(|found| found["load"]["kind"] == "loaded")
 }
 
-/// The guide's full session flow: a plugin is read (1), a client brings another
-/// (2), disables the first (3), and leaves (4). CUS-3 to CUS-9.
+/// The full session flow in the guide: the host loads a plugin (1), a client provides another (2),
+/// the first is disabled (3), and the client leaves (4). CUS-3 to CUS-9.
 #[tokio::test]
 async fn the_flow_of_a_session() {
     let room = Room::new();
@@ -183,13 +183,13 @@ async fn the_flow_of_a_session() {
     watcher
         .until("plugin C", |peer| peer.customization("review").is_some())
         .await;
-    // The host shows it while it is read, too.
+    // The host also publishes the plugin while it is being loaded.
     let loading = watcher.actions.iter().any(|action| {
         let shown = &action["customization"];
         shown["clientId"] == "editor" && shown["load"]["kind"] == "loading"
     });
     assert!(loading, "{:?}", watcher.actions);
-    // The same nonce is the same plugin: nothing is read again (CUS-7).
+    // A plugin with the same nonce is unchanged, so its files are not read again (CUS-7).
     editor.be_active(json!([{"name": "x"}]), brought("1")).await;
     editor
         .until("the tool", |peer| {
@@ -217,8 +217,7 @@ async fn the_flow_of_a_session() {
     server.stop().await.unwrap();
 }
 
-/// Saving a skill into a folder that can be written makes it appear, and it can
-/// be used (CUS-17).
+/// A skill saved to a writable directory is published and can be used (CUS-17).
 #[tokio::test]
 async fn a_skill_that_is_saved_appears() {
     let room = Room::new();
@@ -245,7 +244,7 @@ async fn a_skill_that_is_saved_appears() {
     peer.until("the skill", |peer| peer.customization("greet").is_some())
         .await;
     let params = json!({"channel": chat_uri(), "kind": "userMessage", "text": "/gr", "offset": 3});
-    // What can be called is told a moment after what is there.
+    // The completion follows shortly after the customization.
     let offered = async {
         loop {
             let offered = peer.ask("completions", params.clone()).await.unwrap();
@@ -256,14 +255,14 @@ async fn a_skill_that_is_saved_appears() {
     };
     let waited = tokio::time::timeout(Duration::from_secs(20), offered).await;
     waited.unwrap();
-    // The agent is told what stands behind the name.
+    // The agent gets the content of the skill, not only its name.
     let said = peer.hears("t1", "/greet World").await;
     assert!(said.contains("Hello World"), "{said}");
     peer.check().await;
     server.stop().await.unwrap();
 }
 
-/// Rules and custom agents reach an agent with its first message.
+/// The agent gets rules and custom agents with its first message.
 #[tokio::test]
 async fn rules_reach_the_agent() {
     let room = Room::new();
@@ -294,8 +293,8 @@ pub(crate) fn tools() -> Value {
     json!([{"name": "runTests", "title": "Run tests", "description": "Runs tests", "inputSchema": {"type": "object", "properties": {"pattern": {"type": "string"}}}}])
 }
 
-/// The guide's tool call: started for its client, which streams and completes
-/// it; what it brings is what the agent gets (CLT-2, CLT-4, CLT-14).
+/// The tool call in the guide: a client runs its tool, streams content and completes the call; the
+/// agent gets the result (CLT-2, CLT-4, CLT-14).
 #[tokio::test]
 async fn a_client_runs_its_tool() {
     let room = Room::new();
@@ -338,8 +337,8 @@ async fn a_client_runs_its_tool() {
     server.stop().await.unwrap();
 }
 
-/// A tool that its client does not know any more is denied by it; the agent is
-/// told that it failed (CLT-13).
+/// A client denies a call of a tool that it no longer has; the agent is told that the call failed
+/// (CLT-13).
 #[tokio::test]
 async fn a_client_denies_a_tool() {
     let room = Room::new();
@@ -359,8 +358,8 @@ async fn a_client_denies_a_tool() {
     server.stop().await.unwrap();
 }
 
-/// A client that leaves in mid-call is waited for, but not for ever: the call
-/// fails, and the agent goes on (CLT-7, CLT-8, TOO-27).
+/// The host waits a limited time for a client that disconnects during a call. Then the call fails,
+/// and the agent continues (CLT-7, CLT-8, TOO-27).
 #[tokio::test]
 async fn a_client_leaves_in_mid_call() {
     let room = Room::new();
@@ -383,14 +382,13 @@ async fn a_client_leaves_in_mid_call() {
         said.contains("it failed") && said.contains("has disconnected"),
         "{said}"
     );
-    // Its tools are gone with it.
+    // The client's tools are removed with it.
     let said = watcher.hears("t2", "mcp list").await;
     assert!(!said.contains("runTests"), "{said}");
     server.stop().await.unwrap();
 }
 
-/// Two clients with a tool of the same name: both can be used, and are told
-/// apart (CLT-2).
+/// Two clients provide a tool of the same name: both can be called, under distinct names (CLT-2).
 #[tokio::test]
 async fn two_clients_have_the_same_tool() {
     let room = Room::new();

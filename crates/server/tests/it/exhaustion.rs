@@ -1,4 +1,4 @@
-//! Peers without a token that take up connections.
+//! Peers without a token that exhaust the connection slots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,22 +12,22 @@ use crate::raw::Raw;
 use crate::room::start;
 use crate::tls::{self, TlsClient};
 
-/// More than a listener has slots for.
+/// More connections than a listener has slots for.
 const IDLE: usize = 200;
 
-/// Half of the time that the first of the idle connections may stay. So whatever happens before
-/// this is over does not happen because of a timeout.
+/// Half of the time until the first idle connection times out: whatever happens before this
+/// deadline is not caused by a timeout.
 const EVICTION_DEADLINE: Duration = Duration::from_secs(5);
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Opens connections that say nothing, or only begin to.
+/// Opens connections that send nothing but an incomplete beginning.
 async fn open_idle_connections(server: &Server, beginning: &[u8]) -> Vec<TcpStream> {
     let port = server.address.unwrap().port();
     let mut idle = Vec::new();
     for _ in 0..IDLE {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        // An evicted connection can't be written to.
+        // Fails if the connection has been evicted already.
         drop(stream.write_all(beginning).await);
         idle.push(stream);
     }
@@ -38,7 +38,7 @@ async fn open_idle_connections(server: &Server, beginning: &[u8]) -> Vec<TcpStre
 async fn wait_for_eviction(idle: &mut [TcpStream]) {
     for stream in &mut idle[..IDLE / 4] {
         let mut rest = Vec::new();
-        // How it ends does not matter.
+        // The connection may be closed or reset.
         drop(stream.read_to_end(&mut rest).await);
     }
 }
@@ -54,7 +54,7 @@ async fn idle_connections_do_not_keep_a_client_out() {
             let mut client = Raw::connect(&server).await;
             assert_eq!(client.ask(PING).await["id"], 1);
             wait_for_eviction(&mut idle).await;
-            // A client that is in stays in.
+            // Connected clients are not evicted.
             assert_eq!(before.ask(PING).await["id"], 1);
             assert_eq!(client.ask(PING).await["id"], 1);
             idle
@@ -92,8 +92,8 @@ async fn idle_connections_do_not_keep_a_tls_client_out() {
     server.stop().await.unwrap();
 }
 
-/// A connection that asks for something else than a WebSocket is closed after the answer: it can't
-/// stay by asking again and again.
+/// A connection that requests anything but a WebSocket is closed after one response, so it can't
+/// stay open by repeating requests.
 #[tokio::test]
 async fn a_connection_without_a_token_gets_one_answer() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ impl tracing::Subscriber for LineCounter {
 async fn peers_without_a_token_cannot_fill_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let lines = Arc::new(AtomicUsize::new(0));
-    // The runtime has one thread, and this is it.
+    // The runtime is single-threaded, so a thread-local subscriber sees all events.
     let _log = tracing::subscriber::set_default(LineCounter(Arc::clone(&lines)));
     let server = start(directory.path()).await;
     let before = lines.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ async fn peers_without_a_token_cannot_fill_the_log() {
         assert_eq!(&answer, b"HTTP/1.1 401");
     }
     let logged = lines.load(Ordering::Relaxed) - before;
-    // A window of the limiter may end meanwhile, and the next one begin.
+    // The limiter's window may end during the test, and a new one begin.
     assert!((1..=40).contains(&logged), "{logged} lines");
     server.stop().await.unwrap();
 }

@@ -1,5 +1,4 @@
-//! Files over the protocol: what is in the folder of a session, and nothing
-//! else.
+//! Files over the protocol: a client can access the folder of a session, and nothing else.
 
 use agenthost_server::{ServerConfig, serve};
 use serde_json::{Value, json};
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 use crate::raw::Raw;
 use crate::room::{SESSION, start};
 
-/// Asks something; of the host itself, if no other channel is named.
+/// Sends a request, on the root channel unless the parameters name another.
 async fn ask(raw: &mut Raw, id: u64, method: &str, mut params: Value) -> Value {
     if params.get("channel").is_none() {
         params["channel"] = json!("ahp-root://");
@@ -84,8 +83,8 @@ async fn files_of_a_session_are_used() {
     server.stop().await.unwrap();
 }
 
-/// What a client asks for is done in the order that it asked in, and every
-/// request is answered, also those that are too many.
+/// The host executes the file requests of a client in order, and answers every request, including
+/// those over the limit.
 #[tokio::test]
 async fn files_are_changed_in_order() {
     let directory = tempfile::tempdir().unwrap();
@@ -121,7 +120,7 @@ async fn files_are_changed_in_order() {
     server.stop().await.unwrap();
 }
 
-/// WAT-1 to WAT-5, from the disk to a client.
+/// A client is notified of changes in a watched folder (WAT-1 to WAT-5).
 #[tokio::test]
 async fn a_folder_is_watched() {
     let directory = tempfile::tempdir().unwrap();
@@ -153,13 +152,13 @@ async fn a_folder_is_watched() {
     server.stop().await.unwrap();
 }
 
-/// TER-1, TER-5, TER-12, TER-18: a real shell, from the keyboard to the screen.
+/// A real shell, from a client's input to its output (TER-1, TER-5, TER-12, TER-18).
 #[tokio::test]
 async fn a_terminal_is_typed_into() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
-    // One that reads none of the files of whoever runs this.
+    // A shell that does not read the configuration files of the user who runs the test.
     config.shell = Some("/bin/sh".into());
     let server = serve(config).await.unwrap();
     let mut raw = Raw::connect(&server).await;

@@ -9,14 +9,14 @@ use tokio::net::{TcpSocket, TcpStream};
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Opens a WebSocket on a plain socket, so that nothing reads from it but the test.
+/// Opens a WebSocket on a plain socket, so that only the test reads from it.
 async fn open_websocket(server: &Server) -> TcpStream {
     let address = server.address.unwrap();
     let socket = TcpSocket::new_v4().unwrap();
-    // The less the kernel takes for the client, the sooner the host's writes block.
+    // A small receive buffer makes the host's writes block sooner.
     socket.set_recv_buffer_size(4 * 1024).unwrap();
     let mut stream = socket.connect(address).await.unwrap();
     let request = format!(
@@ -32,7 +32,7 @@ async fn open_websocket(server: &Server) -> TcpStream {
     stream
 }
 
-/// A short frame from a client, masked with zeros.
+/// Returns a frame from a client, masked with zeros.
 fn frame(first_byte: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first_byte];
     match payload.len() {
@@ -51,7 +51,7 @@ fn frame(first_byte: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Reads until a frame has this payload.
+/// Reads until the payload arrives.
 async fn read_until(stream: &mut TcpStream, payload: &[u8]) {
     let mut read = Vec::new();
     let reading = async {
@@ -62,14 +62,14 @@ async fn read_until(stream: &mut TcpStream, payload: &[u8]) {
     tokio::time::timeout(DEADLINE, reading).await.unwrap();
 }
 
-/// A client that sends pings and never reads the pongs makes the host buffer next to nothing: the
-/// host stops to read from it, and closes the connection.
+/// A client that sends pings and never reads the pongs: the host buffers little, stops reading from
+/// it and closes the connection.
 #[tokio::test]
 async fn pings_without_reading_the_pongs_end_the_connection() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
     config.limits.idle_timeout = Duration::from_secs(2);
-    // The rate limit must not be what saves the host here.
+    // Disables the rate limit, which would also stop this flood.
     config.limits.messages_per_second = u32::MAX;
     let server = serve(config).await.unwrap();
     let mut stream = open_websocket(&server).await;
@@ -88,7 +88,7 @@ async fn pings_without_reading_the_pongs_end_the_connection() {
     server.stop().await.unwrap();
 }
 
-/// SEC-8: control frames count like messages.
+/// SEC-8: control frames count towards the rate limit like messages.
 #[tokio::test]
 async fn control_frames_are_rate_limited() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ async fn control_frames_are_rate_limited() {
     server.stop().await.unwrap();
 }
 
-/// Someone who reads the pongs may send as many pings as the rate allows.
+/// A client that reads the pongs may send as many pings as the rate limit allows.
 #[tokio::test]
 async fn pings_are_answered_for_as_long_as_the_pongs_are_read() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ async fn malformed_control_frames_end_the_connection() {
     server.stop().await.unwrap();
 }
 
-/// A message is limited as a whole, however many frames it comes in.
+/// The size limit applies to a whole message, however many frames it has.
 #[tokio::test]
 async fn a_fragmented_message_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ async fn a_fragmented_message_is_bounded() {
 /// Reads to the end and returns the code of the close frame, if there is one.
 async fn read_close_code(stream: &mut TcpStream) -> Option<u16> {
     let mut bytes = Vec::new();
-    // A connection that is reset has ended, too.
+    // A reset also counts as the end.
     drop(
         tokio::time::timeout(DEADLINE, stream.read_to_end(&mut bytes))
             .await
@@ -185,7 +185,7 @@ async fn read_close_code(stream: &mut TcpStream) -> Option<u16> {
     Some(u16::from_be_bytes([close[2], close[3]]))
 }
 
-/// A peer without a token can't make the host keep much of its request.
+/// The host limits the headers that it reads from a peer without a token.
 #[tokio::test]
 async fn request_headers_are_bounded() {
     let directory = tempfile::tempdir().unwrap();
@@ -204,7 +204,7 @@ async fn request_headers_are_bounded() {
     server.stop().await.unwrap();
 }
 
-/// No route reads a body, so a request with one gets its answer and no more.
+/// No route reads a body, so a request with one is answered at once.
 #[tokio::test]
 async fn request_bodies_are_not_read() {
     let directory = tempfile::tempdir().unwrap();

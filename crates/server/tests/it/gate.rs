@@ -1,4 +1,4 @@
-//! Who gets in, over a real socket (SEC-3).
+//! Access control over a real socket: tokens, origins, hosts, connection limits (SEC-3).
 
 use agenthost_server::{ServeError, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,7 +54,7 @@ async fn connections_are_bounded() {
     let good = format!("/?tkn={}", server.token);
     assert_eq!(status(&server, &good, &host).await, "503");
     drop(first);
-    // The place is free once the host has noticed.
+    // The slot is free once the host has detected the disconnect.
     while status(&server, &good, &host).await != "101" {
         tokio::task::yield_now().await;
     }
@@ -79,7 +79,7 @@ async fn a_server_does_not_start_where_others_could_listen_in() {
     start(directory.path()).await.stop().await.unwrap();
 }
 
-/// Strangers that say nothing are gone before long, and keep nobody out.
+/// Unauthenticated connections that stay silent time out and do not use up connection slots.
 #[tokio::test(start_paused = true)]
 async fn whoever_says_nothing_does_not_stay() {
     let directory = tempfile::tempdir().unwrap();
@@ -94,10 +94,10 @@ async fn whoever_says_nothing_does_not_stay() {
             silent.push(stream);
         }
     }
-    // Time is not real here: it passes as soon as all wait for it.
+    // The clock is paused: tokio advances it as soon as all tasks are idle.
     for stream in &mut silent {
         let mut rest = Vec::new();
-        // How it ends does not matter.
+        // The connection may be closed or reset.
         drop(stream.read_to_end(&mut rest).await);
     }
     let host = format!("Host: {}\r\n", server.address.unwrap());
@@ -105,7 +105,7 @@ async fn whoever_says_nothing_does_not_stay() {
     server.stop().await.unwrap();
 }
 
-/// SEC-4: what everyone who watches can see has no secrets in it.
+/// SEC-4: states that every subscriber can see contain no secrets.
 #[tokio::test]
 async fn the_state_has_no_secrets() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What shipped clients do that AHP 1.0 does not say: in every older version.
+//! Behavior of released clients that AHP 1.0 does not specify, tested in every older version.
 
 use agenthost_core::resource::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
@@ -12,7 +12,7 @@ const VERSIONS: [&str; 11] = [
     "0.9.0",
 ];
 
-/// A client of a version, with its way to put things.
+/// A client of an older version, with the encoding of that version.
 struct Old {
     version: &'static str,
     words: Words,
@@ -46,7 +46,7 @@ impl Old {
         params
     }
 
-    /// The channel of a session's conversation.
+    /// Returns the channel of a session's conversation.
     fn conversation(&self, session: &str) -> String {
         match self.has_chats() {
             true => default_chat_uri(&Uri::from(session)).to_string(),
@@ -86,8 +86,8 @@ impl Old {
     }
 }
 
-/// Sessions named after their agent, configuration that the agent does not
-/// have, and the first turn without waiting.
+/// A client creates a session whose URI has the agent's id as its scheme and whose configuration
+/// the agent does not support, and starts a turn before the session is ready.
 #[tokio::test]
 async fn a_session_is_used_before_it_is_ready() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ async fn a_session_is_used_before_it_is_ready() {
     server.stop().await.unwrap();
 }
 
-/// Settings that the host does not have, all under the number 0.
+/// Unknown settings are ignored, not rejected, also if every dispatch has the `clientSeq` 0.
 #[tokio::test]
 async fn settings_that_the_host_does_not_have_refuse_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +145,8 @@ async fn settings_that_the_host_does_not_have_refuse_nothing() {
     server.stop().await.unwrap();
 }
 
-/// URIs that were parsed and printed again, with other characters escaped.
+/// A channel is found by a URI that a client has parsed and formatted again, with other characters
+/// escaped.
 #[tokio::test]
 async fn channels_are_found_however_they_are_escaped() {
     let directory = tempfile::tempdir().unwrap();
@@ -162,7 +163,7 @@ async fn channels_are_found_however_they_are_escaped() {
         let found = old.subscribe(printed).await;
         assert!(found["snapshot"].is_object(), "{version}: {found}");
     }
-    // In 1.0 a URI is what its client wrote (SUB-10).
+    // In 1.0 a URI is compared as its client wrote it (SUB-10).
     let refused = new.ask("subscribe", json!({"channel": printed})).await;
     assert_eq!(refused.unwrap_err()["code"], -32001);
     server.stop().await.unwrap();

@@ -1,9 +1,8 @@
-//! A data directory of an earlier build, opened by this one: the responses to
-//! clients of several versions stay the same, except for the settings schema, which comes
-//! with the program.
+//! A data directory of an earlier build, opened by this one: the responses to clients of several
+//! versions stay the same, except for the settings schema, which is part of the program.
 //!
-//! `fixture/agenthost.db` is written if it is missing, and
-//! `fixture/answers.jsonl` with `UPDATE_EXPECT=1`.
+//! `fixture/agenthost.db` is written if it is missing, and `fixture/answers.jsonl` with
+//! `UPDATE_EXPECT=1`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,20 +13,20 @@ use serde_json::{Value, json};
 use crate::older::{Words, host};
 use crate::room::{SESSION, chat_uri};
 
-/// The versions that the fixture is read in.
+/// Protocol versions of the clients that read the fixture.
 const VERSIONS: &[&str] = &[
     "1.1.0", "1.0.0", "0.10.0", "0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.2", "0.5.0", "0.4.0",
     "0.3.0", "0.2.0",
 ];
 
-/// What the scripted agent does in the turns of the fixture.
+/// Scripts of the fixture's turns.
 const TURNS: &[&str] = &[
     "think hm;; say # Title;; say and words",
     "call c read run;; done c;; call d write run;; failed d;; title Named;; say done",
     r#"say half;; chat/usage {"usage": {"inputTokens": 5, "outputTokens": 7}};; error"#,
 ];
 
-/// How many actions the client that comes back has seen.
+/// The `serverSeq` that the reconnecting client has seen.
 const SEEN: u64 = 4;
 
 fn fixture() -> PathBuf {
@@ -70,8 +69,8 @@ async fn write_fixture(file: &Path) {
     std::fs::copy(directory.path().join("agenthost.db"), file).unwrap();
 }
 
-/// Replaces the numbers that this start of the host gave out, the name of the
-/// directory, and the home directory of the user.
+/// Replaces values that depend on the run: sequence numbers assigned by this host, the data
+/// directory, and the default directory.
 fn normalize(value: &mut Value, first_of_host: u64, directory: &str) {
     match value {
         Value::Array(items) => {
@@ -127,7 +126,7 @@ async fn an_earlier_data_directory_reads_as_it_did() {
             Ok(chat) => json!({"version": version, "subscribe": chat}),
             Err(error) => json!({"version": version, "refused": error}),
         });
-        // The same client, as if it had been here when the fixture was written.
+        // The client that wrote the fixture reconnects.
         let mut back = Words::connect(&server).await;
         let reconnect = json!({
             "channel": "ahp-root://", "clientId": "writer", "lastSeenServerSeq": SEEN,

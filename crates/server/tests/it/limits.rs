@@ -1,4 +1,4 @@
-//! Clients that want too much, or can wait a little.
+//! Clients that exceed limits, and clients that accept delayed messages.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn initialize(name: &str) -> String {
     .to_string()
 }
 
-/// SEC-8: whoever floods waits, and nobody else does.
+/// SEC-8: a client that floods the host is slowed down, and no other client is.
 #[tokio::test]
 async fn a_client_that_floods_is_slowed_down() {
     let directory = tempfile::tempdir().unwrap();
@@ -31,14 +31,14 @@ async fn a_client_that_floods_is_slowed_down() {
             .say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
             .await;
     }
-    // Somebody else is answered meanwhile.
+    // Another client gets its responses meanwhile.
     let mut other = Raw::connect(&server).await;
     for id in 0..20 {
         let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         assert_eq!(other.ask(&ping).await["id"], id);
     }
     let meanwhile = begun.elapsed();
-    // All are answered, in order, but not at once.
+    // All requests are answered in order, but not all at once.
     for id in 0..250 {
         assert_eq!(flood.hear().await.unwrap()["id"], id);
     }
@@ -48,7 +48,8 @@ async fn a_client_that_floods_is_slowed_down() {
     server.stop().await.unwrap();
 }
 
-/// SUB-11 to SUB-14: fewer messages, the same state, nothing out of order.
+/// SUB-11 to SUB-14: a client that accepts delays gets fewer messages, in order, and the same
+/// state.
 #[tokio::test]
 async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +134,7 @@ async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
     server.stop().await.unwrap();
 }
 
-/// REC-2: what is too much for one answer comes as snapshots.
+/// REC-2: a replay that is too large for one result is replaced with snapshots.
 #[tokio::test]
 async fn a_replay_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,13 +175,13 @@ async fn a_replay_is_bounded() {
     server.stop().await.unwrap();
 }
 
-/// What one client says costs no other its socket, however large it is.
+/// A large message of one client does not close the connections of the subscribers that receive it.
 #[tokio::test]
 async fn large_messages_of_one_do_not_cut_off_others() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
     config.limits.outbox_bytes = 512 * 1024;
-    // Whoever reads is waited for, however busy this machine is.
+    // The host waits for a client that reads, even if this machine is busy.
     config.limits.max_slow_client_pause = Duration::from_secs(60);
     let server = serve(config).await.unwrap();
     let a = join(&server, "a").await;

@@ -1,5 +1,5 @@
-//! What goes other ways than usual: answers of clients that are wrong, and
-//! agents that want HTTP.
+//! Error paths of loading customizations: malformed responses of clients, and agents that want MCP
+//! over HTTP.
 
 use std::time::Duration;
 
@@ -12,8 +12,7 @@ use crate::customizing::{Room, brought, serve_plugin};
 use crate::peer::{HALF_A_CHARACTER, Peer};
 use crate::room::chat_uri;
 
-/// An answer that is no text at all is the end of the question, not of the
-/// patience with it (CUS-5, RPC-13).
+/// A malformed response ends a request at once, not after its timeout (CUS-5, RPC-13).
 #[tokio::test]
 async fn half_a_character_is_said_at_once() {
     let room = Room::new();
@@ -32,7 +31,7 @@ async fn half_a_character_is_said_at_once() {
             found.is_some_and(|found| found["load"]["kind"] == "degraded")
         })
         .await;
-    // A client that says nothing has ten seconds.
+    // A client that does not respond has ten seconds.
     assert!(asked.elapsed() < Duration::from_secs(8));
     let found = editor.customization("Plugin C").unwrap();
     assert_eq!(
@@ -43,8 +42,8 @@ async fn half_a_character_is_said_at_once() {
     server.stop().await.unwrap();
 }
 
-/// Agents that start no servers get the same tools by HTTP (CLT-2); one that
-/// takes neither gets none.
+/// An agent that does not start MCP servers as processes gets the same tools over HTTP (CLT-2). An
+/// agent that supports neither gets none.
 #[tokio::test]
 async fn an_agent_that_wants_http_calls_the_tools_of_clients() {
     let room = Room::new();

@@ -1,4 +1,4 @@
-//! The official `ahp` 1.0.0 client: everything it can do with a shell.
+//! The official `ahp` 1.0.0 client: every operation, with the shell agent.
 
 use ahp::SubscriptionEvent;
 use ahp_types::actions::StateAction;
@@ -44,7 +44,7 @@ async fn three_clients_see_one_turn_and_another_approves_it() {
     assert_eq!(part["success"], false);
     assert_eq!(part["content"][0]["text"], "hello\n");
     assert_eq!(part["content"][1]["result"]["exitCode"], 3);
-    // The terminal can still be looked at.
+    // The terminal of the completed turn can still be subscribed to.
     let terminal = part["content"][1]["resource"].as_str().unwrap().to_owned();
     let (result, _) = c.subscribe(terminal).await.unwrap();
     let SnapshotState::Terminal(terminal) = result.snapshot.unwrap().state else {
@@ -56,7 +56,7 @@ async fn three_clients_see_one_turn_and_another_approves_it() {
         terminal["lifecycle"],
         json!({"status": "exited", "exitCode": 3})
     );
-    // And a fresh look shows the same as a mirror.
+    // A new snapshot equals the mirror.
     let fresh = Mirror::open(&c).await;
     assert_eq!(fresh.json(), first.json());
     server.stop().await.unwrap();
@@ -87,8 +87,7 @@ async fn a_turn_is_cancelled_by_another_client() {
     server.stop().await.unwrap();
 }
 
-/// What was missed is replayed exactly, on the same host and on one that was
-/// started anew on the same data.
+/// Missed actions are replayed exactly, by the same host and after a restart.
 #[tokio::test]
 async fn a_client_resumes_also_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
@@ -124,7 +123,7 @@ async fn a_client_resumes_also_after_a_restart() {
     first.until_end().await;
     assert_eq!(first.json(), second.json());
 
-    // Killed in the middle of a turn, as far as the clients can tell.
+    // To clients, this looks like a host that was killed during a turn.
     start_turn(&b, "t3", "echo streamed; sleep 1000").await;
     second
         .until(|action| matches!(action, StateAction::ChatToolCallContentChanged(_)))
@@ -150,11 +149,11 @@ async fn a_client_resumes_also_after_a_restart() {
     assert_eq!(turn["state"], "error");
     let fresh = Mirror::open(&b).await;
     assert_eq!(fresh.json(), second.json());
-    // And it goes on.
+    // The resumed client can run another turn.
     let mut second = second.resume(&b).await;
     start_turn(&b, "t4", "help").await;
     second.until_end().await;
-    // A number of another history gets snapshots.
+    // A `serverSeq` from another history gets snapshots.
     let c = connect(&server).await;
     let far = c
         .reconnect("b".to_owned(), 1_000_000, vec![chat_uri()])
@@ -170,7 +169,7 @@ async fn a_client_resumes_also_after_a_restart() {
     server.stop().await.unwrap();
 }
 
-/// DSP-2, DSP-10: what is refused changes nothing, and only who asked is told.
+/// DSP-2, DSP-10: a rejected action changes nothing, and only its sender is notified.
 #[tokio::test]
 async fn a_refusal_is_told_to_who_asked() {
     let directory = tempfile::tempdir().unwrap();
@@ -192,7 +191,7 @@ async fn a_refusal_is_told_to_who_asked() {
         Some("there is no turn `no such turn`")
     );
     assert_eq!(refused.origin.unwrap().client_id, "b");
-    // The other hears of the next thing that happens, and of nothing before.
+    // The other client receives the next accepted action, but not the rejected one.
     start_turn(&b, "t1", "help").await;
     let next = first.next().await;
     assert!(matches!(next, StateAction::ChatTurnStarted(_)), "{next:?}");

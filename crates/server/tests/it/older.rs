@@ -1,4 +1,4 @@
-//! Clients of older versions, by the JSON that they send and expect.
+//! Clients of older versions, tested with the JSON that they send and expect.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use crate::raw::Raw;
 use crate::room::{SESSION, chat_uri, config};
 
-/// A host with an agent that does what it is told.
+/// Starts a host with a scripted agent.
 pub(crate) async fn host(directory: &Path) -> Server {
     let mut config = config(directory);
     config.agents = vec![Arc::new(ScriptedAgent::default())];
     serve(config).await.unwrap()
 }
 
-/// A client that has only its words.
+/// A client that sends and receives raw JSON.
 pub(crate) struct Words {
     raw: Raw,
     number: u64,
-    /// Everything that came and was no answer.
+    /// All received messages that are not responses.
     pub(crate) heard: Vec<Value>,
 }
 
@@ -51,21 +51,21 @@ impl Words {
         }
     }
 
-    /// Dispatches an action; gives the number it goes by.
+    /// Dispatches an action and returns its `clientSeq`.
     pub(crate) async fn dispatch(&mut self, params: Value) -> u64 {
         self.number += 1;
         self.dispatch_as(params, self.number).await;
         self.number
     }
 
-    /// Dispatches an action under a number.
+    /// Dispatches an action with this `clientSeq`.
     pub(crate) async fn dispatch_as(&mut self, mut params: Value, number: u64) {
         params["clientSeq"] = json!(number);
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
         self.raw.say(&message.to_string()).await;
     }
 
-    /// Waits for an action, and gives its envelope.
+    /// Waits for an action of this type and returns its envelope.
     pub(crate) async fn until(&mut self, kind: &str) -> Value {
         loop {
             let message = self.raw.hear().await.unwrap();
@@ -167,7 +167,7 @@ async fn a_client_of_0_9_works_and_comes_back() {
     assert!(echo["rejectionReason"].is_string());
     server.stop().await.unwrap();
 
-    // The version is remembered, though nobody says it again.
+    // The host remembers the client's version, which `reconnect` does not contain.
     let server = host(directory.path()).await;
     let mut words = Words::connect(&server).await;
     let again = json!({
@@ -186,7 +186,7 @@ async fn a_client_of_0_9_works_and_comes_back() {
     server.stop().await.unwrap();
 }
 
-/// A client of 0.1 that follows a session, and one of 1.0 that takes part.
+/// Connects a client of 0.1 that is subscribed to a session, and one of 1.0 that acts in it.
 async fn first_and_last(server: &Server) -> (Words, Words) {
     let hello =
         json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "last"});
@@ -223,7 +223,7 @@ async fn a_session_goes_on_when_its_chat_is_left() {
     let leave =
         json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"resource": chat_uri()}});
     first.raw.say(&leave.to_string()).await;
-    // What was said before is dealt with.
+    // The response proves that the host has processed the `unsubscribe`.
     first.ask("listSessions", json!({})).await.unwrap();
     last.dispatch(start("t1")).await;
     first.until("session/turnComplete").await;
@@ -275,7 +275,7 @@ async fn who_was_not_active_and_leaves_hears_who_is() {
     server.stop().await.unwrap();
 }
 
-/// A client of a release that follows a session and its chat.
+/// Connects a client of a version that is subscribed to the session and its chat.
 async fn follower(server: &Server, version: &str) -> Words {
     let hello = json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": format!("of {version}")});
     let (mut words, _) = offer(server, hello).await;
@@ -288,8 +288,8 @@ async fn follower(server: &Server, version: &str) -> Words {
     words
 }
 
-/// Up to 0.6 arguments that are added are never missing, also when only what the
-/// call is about to do is told.
+/// Up to 0.6 a tool call delta must have `content`: it is empty if only the invocation message
+/// changes.
 #[tokio::test]
 async fn a_piece_of_a_call_says_what_its_version_wants() {
     let directory = tempfile::tempdir().unwrap();
@@ -347,7 +347,7 @@ async fn what_is_no_action_is_refused_and_costs_nothing_else() {
     server.stop().await.unwrap();
 }
 
-/// Why something is refused is said in words that the client knows.
+/// Rejection reasons use the terms of the client's version.
 #[tokio::test]
 async fn reasons_are_in_the_client_s_own_words() {
     let directory = tempfile::tempdir().unwrap();
@@ -375,7 +375,7 @@ async fn who_comes_back_and_is_not_known_is_told_so() {
     let error = words.ask("reconnect", params).await.unwrap_err();
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("initialize"), "{error}");
-    // Nor can anybody take the place of the host itself.
+    // A client can't create a session with the URI of the root channel.
     let hello = json!({"channel": "ahp-root://", "protocolVersions": ["0.9.0"], "clientId": "x"});
     words.ask("initialize", hello).await.unwrap();
     for root in ["agenthost:/root", "root:/"] {
@@ -385,8 +385,8 @@ async fn who_comes_back_and_is_not_known_is_told_so() {
     server.stop().await.unwrap();
 }
 
-/// A program may be updated and keep its name: what it speaks now is not what it
-/// spoke when it was here.
+/// A client that was updated may keep its id. If its `reconnect` does not fit the remembered
+/// version, it has to initialize.
 #[tokio::test]
 async fn who_comes_back_in_other_words_has_to_say_hello() {
     let directory = tempfile::tempdir().unwrap();
@@ -396,7 +396,7 @@ async fn who_comes_back_in_other_words_has_to_say_hello() {
     let back = json!({"clientId": "first", "lastSeenServerSeq": 0, "subscriptions": [SESSION]});
     let mut named = back.clone();
     named["channel"] = json!("ahp-root://");
-    // Not all of them name it, but all call the root what 0.1 does not.
+    // Not every client sends `channel`, but all use a root URI that 0.1 does not have.
     let mut rooted = back;
     rooted["subscriptions"] = json!([SESSION, "ahp-root://"]);
     for greeting in [named, rooted] {
@@ -409,8 +409,8 @@ async fn who_comes_back_in_other_words_has_to_say_hello() {
     server.stop().await.unwrap();
 }
 
-/// As released versions of VS Code send it, whichever version was agreed on:
-/// `{"clientId":"…","lastSeenServerSeq":N,"subscriptions":["…"]}`.
+/// Released versions of VS Code send `reconnect` without a `channel`, whichever version was
+/// negotiated: `{"clientId":"…","lastSeenServerSeq":N,"subscriptions":["…"]}`.
 #[tokio::test]
 async fn reconnect_needs_no_channel_in_any_version() {
     let directory = tempfile::tempdir().unwrap();
@@ -435,7 +435,7 @@ async fn reconnect_needs_no_channel_in_any_version() {
         let missed = words.ask("reconnect", again).await.unwrap();
         let nothing = json!({"type": "replay", "actions": [], "missing": []});
         assert_eq!(missed, nothing, "{version}");
-        // Who is not known is told so, in a way that makes it initialize.
+        // An unknown client gets the error that makes it initialize.
         let mut words = Words::connect(&server).await;
         let again = json!({"clientId": "x", "lastSeenServerSeq": seen, "subscriptions": []});
         let error = words.ask("reconnect", again).await.unwrap_err();
@@ -444,8 +444,8 @@ async fn reconnect_needs_no_channel_in_any_version() {
     server.stop().await.unwrap();
 }
 
-/// Up to 0.8 a turn that goes on is cut off and begun again. Who has not been
-/// shown the turn before it could not cut anything off.
+/// Up to 0.8 a resumed turn is encoded as a truncation and a new start. A client that has not
+/// loaded the preceding turn gets that turn first, because the truncation refers to it.
 #[tokio::test]
 async fn a_turn_goes_on_for_who_sees_nothing_before_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Files of the host itself: clients do not get to them, and none are left
-//! behind.
+//! The host's own files: clients can't access them, and temporary ones are removed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -70,7 +69,7 @@ async fn temporary_directories_of_a_killed_host_are_removed_by_the_next() {
     let gateway = names(&temporary);
     assert_eq!(gateway.len(), 1, "the socket of the gateway: {gateway:?}");
     server.stop().await.unwrap();
-    // What a killed one would have left.
+    // A directory as a killed host leaves it behind.
     fs::create_dir_all(temporary.join("agenthost-killed")).unwrap();
     fs::write(temporary.join("agenthost-killed/tools"), "").unwrap();
     let server = serve(with_tools()).await.unwrap();

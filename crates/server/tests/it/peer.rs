@@ -1,5 +1,5 @@
-//! A client that speaks JSON, mirrors a session and its chat by the official
-//! reducers, and serves files that only it has.
+//! A client that uses raw JSON, mirrors a session and its chat with the official reducers, and
+//! serves files that only it has.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,20 +13,21 @@ use serde_json::{Value, json};
 use crate::raw::Raw;
 use crate::room::{SESSION, chat_uri};
 
-/// What stands for half a character in what a peer serves.
+/// Placeholder in served files that is sent as a lone surrogate (`\ud800`), which is invalid in a
+/// string.
 pub(crate) const HALF_A_CHARACTER: &str = "(half a character)";
 
 pub(crate) struct Peer {
     raw: Raw,
     name: String,
     asked: u64,
-    /// What it serves, by address. A folder is what others are in.
+    /// Served files, by URI. Folders exist implicitly.
     pub(crate) files: BTreeMap<String, String>,
-    /// What it was asked for.
+    /// Requests of the host: method and URI.
     pub(crate) served: Vec<String>,
     session: Option<SessionState>,
     chat: Option<ChatState>,
-    /// Actions on the session and the chat, the latest last.
+    /// Actions on the session and the chat, oldest first.
     pub(crate) actions: Vec<Value>,
 }
 
@@ -35,7 +36,7 @@ impl Peer {
         Self::with(server, name, json!({})).await
     }
 
-    /// One that can do more than others.
+    /// Connects a client with additional capabilities.
     pub(crate) async fn with(server: &Server, name: &str, capabilities: Value) -> Self {
         let mut peer = Peer {
             raw: Raw::connect(server).await,
@@ -52,7 +53,7 @@ impl Peer {
         peer
     }
 
-    /// A session in a folder, followed with its chat.
+    /// Creates a session in a folder and subscribes to it and its chat.
     pub(crate) async fn open(&mut self, folder: &std::path::Path) {
         let folder = format!("file://{}", folder.display());
         let params = json!({"channel": SESSION, "workingDirectories": [folder]});
@@ -64,7 +65,7 @@ impl Peer {
         .await;
     }
 
-    /// Follows the session and its chat.
+    /// Subscribes to the session and its chat.
     pub(crate) async fn follow(&mut self) {
         let session = self.subscribe(SESSION).await;
         self.session = Some(serde_json::from_value(session).unwrap());
@@ -86,7 +87,7 @@ impl Peer {
         serde_json::to_value(self.chat.as_ref().unwrap()).unwrap()
     }
 
-    /// The customization of a name, at the top or inside.
+    /// Returns the customization with this name, at the top level or nested.
     pub(crate) fn customization(&self, name: &str) -> Option<Value> {
         let session = self.session();
         let all = session["customizations"].as_array()?;
@@ -125,13 +126,13 @@ impl Peer {
         self.dispatch(&chat_uri(), start).await;
     }
 
-    /// Says something, and waits until the turn is over; what the agent said.
+    /// Runs a turn and returns the agent's response.
     pub(crate) async fn hears(&mut self, turn: &str, text: &str) -> String {
         self.says(turn, text).await;
         self.end(turn).await
     }
 
-    /// Waits until a turn is over; what the agent said in it.
+    /// Waits for the end of a turn and returns the agent's response.
     pub(crate) async fn end(&mut self, turn: &str) -> String {
         self.until(turn, |peer| {
             let chat = peer.chat();
@@ -150,7 +151,7 @@ impl Peer {
         said.collect()
     }
 
-    /// Offers tools and plugins.
+    /// Registers as an active client with these tools and customizations.
     pub(crate) async fn be_active(&mut self, tools: Value, customizations: Value) {
         let active =
             json!({"clientId": self.name, "tools": tools, "customizations": customizations});
@@ -158,7 +159,7 @@ impl Peer {
         self.dispatch(SESSION, set).await;
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&Peer) -> bool) {
         let wait = async {
             while !holds(self) {
@@ -169,7 +170,7 @@ impl Peer {
         assert!(waited.is_ok(), "waited for {what}: {:#}", self.session());
     }
 
-    /// Waits for an action.
+    /// Waits for an action of this type, and removes it and all earlier ones.
     pub(crate) async fn action(&mut self, name: &str) -> Value {
         loop {
             let found = self
@@ -183,7 +184,8 @@ impl Peer {
         }
     }
 
-    /// The next message, with what it asks for done and what it tells applied.
+    /// Returns the next message, after answering it if it is a request, or applying it if it is an
+    /// action.
     async fn hear(&mut self) -> Value {
         let message = self.raw.hear().await.unwrap();
         if let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) {
@@ -194,7 +196,7 @@ impl Peer {
                     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}})
                 }
             };
-            // No string can hold it, but a message can.
+            // A Rust string can't contain a lone surrogate, but its JSON escape can be sent.
             let answer = answer.to_string().replace(HALF_A_CHARACTER, "\\ud800");
             self.raw.say(&answer).await;
         }
@@ -220,7 +222,7 @@ impl Peer {
         self.actions.push(envelope["action"].clone());
     }
 
-    /// CUS-8: files that only this client has.
+    /// Answers a request of the host for files that only this client has (CUS-8).
     fn serve(&mut self, method: &str, params: &Value) -> Result<Value, i64> {
         let uri = params["uri"].as_str().unwrap();
         self.served.push(format!("{method} {uri}"));
@@ -252,7 +254,7 @@ impl Peer {
         }
     }
 
-    /// What it has is what it would be given now.
+    /// Asserts that customizations and active clients of the mirror equal those of a new snapshot.
     pub(crate) async fn check(&mut self) {
         let before = self.session();
         let fresh = self.subscribe(SESSION).await;

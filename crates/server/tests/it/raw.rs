@@ -1,4 +1,4 @@
-//! What no proper client would say.
+//! Malformed messages that no correct client sends.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Raw {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next message, as JSON; `None` when the connection is closed.
+    /// Returns the next message, or `None` once the connection is closed.
     pub(crate) async fn hear(&mut self) -> Option<Value> {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(20), self.0.next());
@@ -81,14 +81,14 @@ async fn garbage_gets_an_error_and_the_connection_goes_on() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
         assert_eq!(answer["id"], id);
     }
-    // Notifications nobody knows, and answers nobody waits for, are ignored.
+    // Unknown notifications and unexpected responses are ignored.
     raw.say(r#"{"jsonrpc":"2.0","method":"whatever"}"#).await;
     raw.say(r#"{"jsonrpc":"2.0","id":9,"result":null}"#).await;
     let ping = raw
         .ask(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#)
         .await;
     assert_eq!(ping, json!({"jsonrpc": "2.0", "id": "p", "result": null}));
-    // Text as bytes is text (TRN-3).
+    // A binary frame with JSON is accepted like a text frame (TRN-3).
     let bytes = br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#.to_vec();
     raw.0.send(Message::binary(bytes)).await.unwrap();
     assert_eq!(raw.hear().await.unwrap()["id"], 7);
@@ -104,7 +104,8 @@ async fn a_message_that_is_too_large_costs_the_connection_and_nothing_else() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#,
         "x".repeat(17 << 20)
     );
-    // It may be cut off while it still sends, and then not hear why.
+    // The host may close the connection while the client is still sending; the client may then miss
+    // the error.
     drop(large.0.send(Message::text(text)).await);
     while let Some(answer) = large.hear().await {
         assert_eq!(answer["error"]["code"], -32700, "{answer}");
@@ -135,7 +136,7 @@ async fn a_version_that_is_not_spoken_ends_the_connection() {
     server.stop().await.unwrap();
 }
 
-/// TRN-8: answers and actions leave in the order the host decided.
+/// TRN-8: responses and actions are sent in the order in which the host produced them.
 #[tokio::test]
 async fn a_snapshot_comes_before_what_follows_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -168,19 +169,19 @@ async fn a_snapshot_comes_before_what_follows_it() {
     server.stop().await.unwrap();
 }
 
-/// A connection that ends is told why, and a farewell is answered.
+/// The host sends a close frame with a reason, and answers a close frame of the client.
 #[tokio::test]
 async fn the_end_of_a_connection_has_a_reason() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
-    // After the header: a frame, and the code that it is answered with.
+    // A frame sent after the handshake, and the close code of the answer.
     let cases: [(&[u8], u16); 3] = [
-        // Not masked.
+        // A frame without a mask.
         (&[0x81, 0x02, b'{', b'}'], 1002),
-        // Not UTF-8: masked with zeros.
+        // A text frame that is not UTF-8, masked with zeros.
         (&[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe], 1007),
-        // A farewell.
+        // A close frame.
         (&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8], 1000),
     ];
     for (frame, code) in cases {

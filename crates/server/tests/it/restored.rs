@@ -1,5 +1,5 @@
-//! Data directories whose latest changes are lost: no client gets a replay of
-//! another history (REC-3, REC-4, SEQ-2).
+//! Data directories restored from a copy: no client gets a replay of a different history (REC-3,
+//! REC-4, SEQ-2).
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => copy(&path, &target),
             kind if kind.is_file() => drop(fs::copy(path, target).unwrap()),
-            // Sockets belong to a host that runs.
+            // Sockets are not copied: they belong to a running host.
             _ => {}
         }
     }
@@ -54,7 +54,7 @@ async fn a_restored_copy_replays_no_other_history() {
     server.stop().await.unwrap();
     copy(&directory, &backup);
 
-    // What the client sees from here on is lost.
+    // What the client sees from here on is lost when the copy is restored.
     let server = start(&directory).await;
     let a = join(&server, "a").await;
     let mut lost = Mirror::open(&a).await;
@@ -62,7 +62,7 @@ async fn a_restored_copy_replays_no_other_history() {
     server.stop().await.unwrap();
     restore(&backup, &directory);
 
-    // Another history, longer than the one that was lost.
+    // A different history, longer than the lost one.
     let server = start(&directory).await;
     let b = join(&server, "b").await;
     let mut other = Mirror::open(&b).await;
@@ -81,8 +81,8 @@ async fn a_restored_copy_replays_no_other_history() {
     };
     assert_eq!(followed(chat), other.json());
 
-    // A client that was away when the copy was made missed nothing but what is
-    // in the log.
+    // A client that was last connected before the copy was made gets a replay: the log has
+    // everything that it missed.
     let c = connect(&server).await;
     let missed = c.reconnect("a".to_owned(), at_backup, vec![chat_uri()]);
     let ReconnectResult::Replay(replay) = missed.await.unwrap() else {

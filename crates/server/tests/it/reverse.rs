@@ -1,4 +1,4 @@
-//! What the host asks its clients, to the official client and to worse ones.
+//! Requests of the host to its clients: the official client, and clients that answer incorrectly.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     serve(config).await.unwrap()
 }
 
-/// A turn whose message refers to what only its client has.
+/// Returns a turn whose message has an attachment that only the client can read.
 fn turn(id: &str) -> Value {
     let attachment = json!({"type": "resource", "label": "x", "uri": "virtual:/x"});
     let message =
@@ -29,7 +29,7 @@ fn turn(id: &str) -> Value {
     })
 }
 
-/// What an agent heard of what a message refers to, once the turn is over.
+/// Returns the agent's last `AddAttachment` command.
 fn attached(agent: &ScriptedAgent) -> String {
     let heard = agent.received_commands();
     let last = heard
@@ -44,8 +44,7 @@ async fn play(client: &Client, mirror: &mut Mirror, id: &str) {
     mirror.until_end().await;
 }
 
-/// RPC-12, RPC-14, RES-1: the official client answers that it serves nothing,
-/// or what it serves.
+/// RPC-12, RPC-14, RES-1: the official client refuses a request or answers it with a resource.
 #[tokio::test]
 async fn the_official_client_is_asked() {
     let directory = tempfile::tempdir().unwrap();
@@ -55,7 +54,7 @@ async fn the_official_client_is_asked() {
     create_session(&client).await;
     let mut mirror = Mirror::open(&client).await;
 
-    // At once: a request that it took for something else would time out.
+    // The turn must end well before the timeout of the request.
     let unserved = play(&client, &mut mirror, "t1");
     let unserved = tokio::time::timeout(Duration::from_secs(8), unserved);
     unserved.await.unwrap();
@@ -76,8 +75,8 @@ async fn the_official_client_is_asked() {
     server.stop().await.unwrap();
 }
 
-/// An answer is never answered, however wrong it is, and one that nobody asked
-/// for changes nothing.
+/// The host treats malformed responses as failures and never replies to a response. Unexpected
+/// responses change nothing.
 #[tokio::test]
 async fn answers_that_make_no_sense_are_taken_for_failures() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A server on a directory, and the official client to talk to it.
+//! Starts servers for tests, and connects the official client to them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "ahp-session:/s1";
 
-/// A folder that nobody else writes to: what changes in the folder of a session
-/// is reported in its turns.
+/// Returns the URI of a folder that only the tests write to, because changes in the folder of a
+/// session are reported in its turns.
 pub(crate) fn folder() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folder");
     std::fs::create_dir_all(&folder).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn address(server: &Server) -> String {
     format!("{}?tkn={}", server.url().unwrap(), server.token)
 }
 
-/// An official client, past its transport.
+/// Connects an official client without initializing it.
 pub(crate) async fn connect(server: &Server) -> Client {
     let transport = ahp_ws::WebSocketTransport::connect(&address(server))
         .await
@@ -47,7 +47,7 @@ pub(crate) async fn connect(server: &Server) -> Client {
         .unwrap()
 }
 
-/// An official client, past its handshake.
+/// Connects and initializes an official client.
 pub(crate) async fn join(server: &Server, name: &str) -> Client {
     let client = connect(server).await;
     let root = vec!["ahp-root://".to_owned()];
@@ -61,7 +61,7 @@ pub(crate) async fn join(server: &Server, name: &str) -> Client {
     client
 }
 
-/// A mirror of a chat, kept by the official reducers.
+/// A mirror of a chat, maintained with the official reducers.
 pub(crate) struct Mirror {
     pub(crate) chat: ChatState,
     pub(crate) seen: i64,
@@ -82,7 +82,7 @@ impl Mirror {
         }
     }
 
-    /// A mirror that goes on where it was, on another connection.
+    /// Continues the mirror on another connection.
     pub(crate) async fn resume(self, client: &Client) -> Self {
         Mirror {
             subscription: client.attach_subscription(&chat_uri()).await,
@@ -90,7 +90,7 @@ impl Mirror {
         }
     }
 
-    /// The next action, applied.
+    /// Applies the next action and returns it.
     pub(crate) async fn next(&mut self) -> StateAction {
         let event = tokio::time::timeout(Duration::from_secs(20), self.subscription.recv());
         let Some(SubscriptionEvent::Action(envelope)) = event.await.unwrap() else {
@@ -133,8 +133,8 @@ impl Mirror {
     }
 }
 
-/// A chat, but for what no action on it could say: how much it changed is told
-/// by its session (SYN-2), and known to a snapshot that was made after that.
+/// Returns a chat without its number of changes: the session publishes it (SYN-2), and only a
+/// snapshot of the chat contains it.
 pub(crate) fn followed(chat: &ChatState) -> Value {
     let chat = ChatState {
         changes: None,
@@ -147,7 +147,7 @@ pub(crate) async fn create_session(client: &Client) {
     let (_, mut root) = client.subscribe("ahp-root://".to_owned()).await.unwrap();
     let params = json!({"channel": SESSION, "workingDirectories": [folder()]});
     let () = client.request("createSession", params).await.unwrap();
-    // The catalogue tells of it.
+    // Waits until the list of sessions contains it.
     loop {
         match root.recv().await.unwrap() {
             SubscriptionEvent::SessionAdded(added) => {

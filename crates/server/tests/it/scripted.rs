@@ -1,4 +1,4 @@
-//! Everything that can happen in a chat, from a script to the official client.
+//! Every kind of event in a chat, from a scripted agent to the official client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::room::{
     Mirror, SESSION, chat_uri, config, create_session, dispatch, followed, join, start_turn,
 };
 
-/// A session with the agent, followed by an official client.
+/// A session of the scripted agent, with an official client that is subscribed to its chat.
 struct Stage {
     agent: ScriptedAgent,
     server: Server,
@@ -42,8 +42,8 @@ impl Stage {
         }
     }
 
-    /// Plays a script as a turn, doing what `react` says to what happens, and
-    /// checks that the official mirror ends where the host does.
+    /// Runs a script as a turn and dispatches what `react` returns for each action. Asserts that
+    /// the mirror equals the host's state at the end.
     async fn play(
         &mut self,
         turn: &str,
@@ -60,7 +60,7 @@ async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     serve(config).await.unwrap()
 }
 
-/// What the host says a channel is now.
+/// Returns a new snapshot of a channel.
 async fn snapshot(client: &Client, channel: &str) -> Value {
     let (result, _) = client.subscribe(channel.to_owned()).await.unwrap();
     match result.snapshot.unwrap().state {
@@ -92,7 +92,7 @@ async fn play(
             break;
         }
     }
-    // What follows the end has a place in the state, too.
+    // Actions that follow the end of the turn are part of the state, too.
     tokio::time::sleep(Duration::from_millis(50)).await;
     while let Ok(action) = tokio::time::timeout(Duration::from_millis(20), mirror.next()).await {
         assert!(react(&action).is_none());
@@ -102,7 +102,7 @@ async fn play(
     host["turns"].as_array().unwrap().last().unwrap().clone()
 }
 
-/// The states of a turn's tool calls, by name.
+/// Returns the states of a turn's tool calls, by id.
 fn calls(turn: &Value) -> Value {
     let parts = turn["responseParts"].as_array().unwrap();
     let calls = parts.iter().filter(|part| part["kind"] == "toolCall");
@@ -167,7 +167,7 @@ async fn tool_calls_go_all_their_ways() {
                     "again",
                     json!({"approved": true, "confirmed": "user-action"}),
                 )),
-                // Nobody answers before the turn is over.
+                // The call `open` is not answered before the turn ends.
                 _ => None,
             }
         }
@@ -237,7 +237,7 @@ async fn questions_and_client_tools_are_answered() {
     let totals = &session["_meta"]["agenthost.usage"];
     assert_eq!(totals["inputTokens"], 7);
     assert_eq!(totals["chats"][chat_uri()]["outputTokens"], 3);
-    // It goes on where it failed, and is the same turn.
+    // The resumed turn continues after its error, under the same id.
     dispatch(
         &stage.client,
         json!({"type": "chat/turnResume", "turnId": "t"}),
@@ -279,8 +279,7 @@ async fn workers_are_there_to_watch() {
     stage.server.stop().await.unwrap();
 }
 
-/// A script that can't be read, and an agent that breaks, end the turn and not
-/// the host.
+/// A script that can't be parsed and an agent that crashes end the turn, but not the host.
 #[tokio::test]
 async fn an_agent_that_breaks_is_not_the_end() {
     let mut stage = Stage::set().await;
@@ -293,8 +292,8 @@ async fn an_agent_that_breaks_is_not_the_end() {
     stage.server.stop().await.unwrap();
 }
 
-/// CMP-1 to CMP-3 over a real folder, and every request is answered, however
-/// many come at once.
+/// CMP-1 to CMP-3 with a real folder: every completion request is answered, however many are sent
+/// at once.
 #[tokio::test]
 async fn files_complete_messages() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Clients as one would write them from the first documents of the protocol:
-//! the words of 0.1 to 0.4, and no code of anybody's.
+//! Clients written from the specifications of 0.1 to 0.4 alone, without any client library.
 
 use agenthost_server::Server;
 use serde_json::{Value, json};
@@ -9,15 +8,15 @@ use crate::room::chat_uri;
 
 const SESSION: &str = "ahp-session:/s1";
 
-/// How a version puts things.
+/// Differences between the encodings of versions.
 #[derive(Clone, Copy)]
 struct Wording {
     version: &'static str,
-    /// Whether messages say which channel they are about.
+    /// Whether messages contain their channel.
     channels: bool,
-    /// Whether a conversation is a channel of its own.
+    /// Whether a conversation has its own channel.
     chats: bool,
-    /// The field that a user's message is in.
+    /// Name of the field with a user's message.
     message: &'static str,
 }
 
@@ -46,7 +45,7 @@ const FOURTH: Wording = Wording {
     ..THIRD
 };
 
-/// A client that follows one conversation.
+/// A client that is subscribed to one conversation.
 struct Reader {
     wording: Wording,
     words: Words,
@@ -79,7 +78,7 @@ impl Reader {
         }
     }
 
-    /// Parameters about a channel.
+    /// Adds the channel to parameters, in the field that the version defines.
     fn about(&self, channel: &str, old: &str, more: Value) -> Value {
         let mut params = more;
         let field = if self.wording.channels {
@@ -104,7 +103,7 @@ impl Reader {
         result["snapshot"].clone()
     }
 
-    /// The name of an action of a conversation.
+    /// Returns the type of a conversation action in this version.
     fn kind(&self, name: &str) -> String {
         let prefix = if self.wording.chats {
             "chat"
@@ -137,7 +136,7 @@ impl Reader {
         self.act("turnStarted", fields).await
     }
 
-    /// Waits for an action of the conversation, and checks how it is addressed.
+    /// Waits for an action of the conversation and checks its channel.
     async fn until(&mut self, name: &str) -> Value {
         let kind = self.kind(name);
         let envelope = self.words.until(&kind).await;
@@ -153,7 +152,7 @@ impl Reader {
     }
 }
 
-/// Everything that the first documents tell a client to do.
+/// Runs everything that the first specifications describe for a client.
 async fn plays_everything(wording: Wording) {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
@@ -173,7 +172,7 @@ async fn plays_everything(wording: Wording) {
     }
     let seen = snapshot["fromSeq"].as_u64().unwrap();
 
-    // A turn with a tool that asks, and a question.
+    // A turn with a tool call that requires approval, and a form.
     let script = "say hello\ncall c read ask\nwait\n+ done c\nform q {\"message\": \"Who?\", \"questions\": [{\"kind\": \"text\", \"id\": \"name\", \"message\": \"Name?\", \"required\": true}]}\nwait\n+ say thanks";
     let number = reader.say("t1", script).await;
     let started = reader.until("turnStarted").await;
@@ -205,7 +204,7 @@ async fn plays_everything(wording: Wording) {
     let error = reader.until("error").await;
     assert!(error["action"]["error"]["message"].is_string(), "{error}");
 
-    // What may not be is refused, as it was said.
+    // An invalid action is rejected and returned as it was sent.
     let number = reader.act("turnComplete", json!({"turnId": "t9"})).await;
     let refused = reader.until("turnComplete").await;
     assert!(refused["rejectionReason"].is_string());
@@ -222,8 +221,7 @@ async fn plays_everything(wording: Wording) {
     assert!(turns[2]["error"]["message"].is_string());
     server.stop().await.unwrap();
 
-    // It comes back to another run of the host: by what it missed, or by where
-    // things are.
+    // The client reconnects after a restart: it gets a replay or a snapshot.
     let server = host(directory.path()).await;
     for (seen, kind) in [(seen, "replay"), (0, "snapshot")] {
         let mut words = Words::connect(&server).await;

@@ -1,4 +1,4 @@
-//! A client that does not read.
+//! A client that does not read from its connection.
 
 use agenthost_server::serve;
 use futures_util::StreamExt;
@@ -8,8 +8,8 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::raw::Raw;
 use crate::room::{Mirror, approve, chat_uri, config, create_session, join, start_turn};
 
-/// It loses its socket and can resume; nobody else waits, and nothing grows
-/// without bound.
+/// A client that never reads is disconnected and can resume. Other clients do not wait for it, and
+/// its queue stays bounded.
 #[tokio::test]
 async fn a_client_that_never_reads_is_cut_off() {
     let directory = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ async fn a_client_that_never_reads_is_cut_off() {
     );
     let snapshot = slow.ask(&subscribe).await;
     assert!(snapshot["result"]["snapshot"].is_object(), "{snapshot}");
-    // From here on it reads nothing, until all is over.
+    // The slow client reads nothing until the turn is over.
     mirror.until_end().await;
     let mut closed = None;
     let mut heard = 0;
@@ -70,12 +70,12 @@ async fn a_client_that_never_reads_is_cut_off() {
             Err(_) => break,
         }
     }
-    // What had left before is still on its way, but not forty megabytes.
+    // Messages already sent are still in transit, but not forty megabytes.
     assert!(heard < 2_000, "{heard}");
     if let Some(frame) = closed {
         assert_eq!(u16::from(frame.code), 1013);
     }
-    // It comes back and is sent what it missed of the chat.
+    // It reconnects and gets a replay of the chat.
     let mut again = Raw::connect(&server).await;
     let answer = again
         .ask(&format!(

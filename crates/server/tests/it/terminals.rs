@@ -1,4 +1,4 @@
-//! Terminals, from the keyboard of a client to the screens of all.
+//! Terminals, from the input of one client to the output at all clients.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn type_into(raw: &mut Raw, terminal: &str, text: &str) {
     raw.say(&typed.to_string()).await;
 }
 
-/// All that is written to a terminal until it ends.
+/// Returns the output of a terminal until it exits.
 async fn output(raw: &mut Raw) -> String {
     let mut output = String::new();
     loop {
@@ -50,7 +50,7 @@ async fn output(raw: &mut Raw) -> String {
     }
 }
 
-/// The terminal of the turn that runs.
+/// Returns the terminal of the running turn.
 async fn shown(mirror: &mut Mirror) -> String {
     let shown = |action: &ahp_types::actions::StateAction| {
         matches!(
@@ -72,7 +72,8 @@ async fn gone(process: i32) {
     }
 }
 
-/// TUR-20: nobody is asked, anybody can type into it, and all see the same.
+/// TUR-20: a message that is a command runs without approval, any client can type into its
+/// terminal, and all clients see the same output.
 #[tokio::test]
 async fn a_message_is_a_command() {
     let directory = tempfile::tempdir().unwrap();
@@ -100,14 +101,14 @@ async fn a_message_is_a_command() {
     assert_eq!(call["success"], false);
     let result = &call["content"][1]["result"];
     assert_eq!(result["exitCode"], 3);
-    // What is typed shows where it happens to come.
+    // The position of the echoed input in the output varies.
     let preview = result["preview"].as_str().unwrap();
     let folder = agenthost_workspace::path_of(&folder().into()).unwrap();
     let expected = format!("{}\n30 120\ngot:yes\n", folder.display());
     assert_eq!(preview.replacen("yes\n", "", 1), expected);
     assert_eq!(call["content"][0]["text"], preview);
 
-    // An empty one is an error, and the next is a turn like any other.
+    // An empty command is an error; the next one runs as usual.
     start_turn(&a, "t2", "!").await;
     mirror.until_end().await;
     assert_eq!(mirror.json()["turns"][1]["state"], "error");
@@ -118,7 +119,7 @@ async fn a_message_is_a_command() {
     server.stop().await.unwrap();
 }
 
-/// A command ends with its turn, and with the host, with all it started.
+/// A command is terminated with its turn or with the host, including all processes that it started.
 #[tokio::test]
 async fn a_command_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
@@ -157,7 +158,7 @@ async fn a_command_leaves_nothing_behind() {
     server.stop().await.unwrap();
     gone(started[1]).await;
 
-    // What was running is over, and what it showed is still there.
+    // After the restart the turn has failed, and its terminal can still be subscribed to.
     let server = start(directory.path()).await;
     let mut raw = enter(&server, "b").await;
     let chat = ask(&mut raw, 2, "subscribe", json!({"channel": chat_uri()})).await;
@@ -169,7 +170,7 @@ async fn a_command_leaves_nothing_behind() {
     server.stop().await.unwrap();
 }
 
-/// TER-7, TER-8: the user's shell tells of its commands.
+/// TER-7, TER-8: the user's shell reports its commands.
 #[tokio::test]
 async fn commands_of_a_shell_are_told_apart() {
     let shell = std::env::var("SHELL").unwrap_or_default();
@@ -187,7 +188,7 @@ async fn commands_of_a_shell_are_told_apart() {
     let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
     ask(&mut raw, 2, "createTerminal", params).await;
     let subscribed = ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
-    // The shell may have shown its first prompt before the snapshot was taken.
+    // The first prompt may have been printed before the snapshot was taken.
     let state = &subscribed["result"]["snapshot"]["state"];
     let mut detected = state["supportsCommandDetection"] == true;
     type_into(&mut raw, terminal, "sh -c 'exit 7'\n").await;
@@ -209,7 +210,7 @@ async fn commands_of_a_shell_are_told_apart() {
     server.stop().await.unwrap();
 }
 
-/// However many terminals there are, a host that stops ends them together.
+/// A stopping host terminates all its terminals at once, not one after the other.
 #[tokio::test]
 async fn many_terminals_do_not_make_a_host_slow_to_stop() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Hooks of tools through the host: what an agent asks for and what it calls is
-//! looked at first, and what it has done is told.
+//! Tool hooks in the host: they check approval requests and tool calls of an agent, and get the
+//! results of completed calls.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::peer::Peer;
 use crate::room::{SESSION, chat_uri};
 use crate::tool_servers::program;
 
-/// A plugin with hooks that a person configured, and a server of tools.
+/// Writes a plugin with these hooks and returns settings with the plugin and an MCP server.
 fn hooked(folder: &Path, hooks: &Value) -> CustomizationSettings {
     let hooks = json!({ "hooks": hooks }).to_string();
     write(folder, "hooks/hooks.json", &hooks);
@@ -27,7 +27,7 @@ fn hooked(folder: &Path, hooks: &Value) -> CustomizationSettings {
     }
 }
 
-/// A question about a call of an agent's own tool.
+/// Returns a script that requests approval for a call of the agent's own tool.
 fn asks(call: &str, tool: &str) -> String {
     let call = json!({
         "toolCallId": call, "title": tool, "kind": "execute", "rawInput": {"command": "rm x"},
@@ -40,7 +40,7 @@ fn asks(call: &str, tool: &str) -> String {
     format!("ask {}", json!({"toolCall": call, "options": options}))
 }
 
-/// A session with these customizations.
+/// Starts a host with these customizations and creates a session.
 async fn open(room: &Room, settings: CustomizationSettings) -> (agenthost_server::Server, Peer) {
     let server = room.serve(settings).await;
     let mut peer = Peer::join(&server, "editor").await;
@@ -61,7 +61,7 @@ fn was_asked(peer: &Peer) -> bool {
     actions.any(|action| action["type"] == "session/inputNeededSet")
 }
 
-/// What a program wrote into a file, once it ends with a line.
+/// Waits until a file ends with a complete line and returns its text.
 async fn appears(path: &Path) -> String {
     let wait = async {
         loop {
@@ -86,8 +86,8 @@ async fn ends(process: &str) {
     ended.unwrap();
 }
 
-/// A hook refuses what an agent asks for, and nobody is asked; what it is fine
-/// with, people decide.
+/// A hook denies a call, and no client is asked for approval. A call that a hook allows still
+/// requires approval.
 #[tokio::test]
 async fn a_hook_refuses_what_an_agent_asks_for() {
     let room = Room::new();
@@ -112,8 +112,8 @@ async fn a_hook_refuses_what_an_agent_asks_for() {
     server.stop().await.unwrap();
 }
 
-/// A hook refuses calls of servers' and clients' tools, and the agent hears
-/// why. A call that was asked about is looked at once.
+/// A hook denies calls of tools of MCP servers and clients, and the agent gets the reason. A call
+/// that required approval is checked only once.
 #[tokio::test]
 async fn a_hook_refuses_calls_of_tools_of_the_host() {
     let room = Room::new();
@@ -155,7 +155,7 @@ async fn a_hook_refuses_calls_of_tools_of_the_host() {
     server.stop().await.unwrap();
 }
 
-/// What hooks say to what was done, the agent hears with the next message.
+/// The agent gets the output of hooks on completed calls with its next message.
 #[tokio::test]
 async fn hooks_hear_of_what_an_agent_did() {
     let room = Room::new();
@@ -177,7 +177,7 @@ async fn hooks_hear_of_what_an_agent_did() {
     assert_eq!(told["hook_event_name"], "PostToolUse");
     assert_eq!(told["tool_input"], json!({"path": "x"}));
     assert_eq!(told["tool_response"]["success"], true);
-    // Nothing waits for hooks: it may be the turn after the next.
+    // Turns do not wait for these hooks, so their output may take more than one turn to arrive.
     let mut heard = String::new();
     let mut number = 3;
     while !heard.contains("run the formatter") {
@@ -188,8 +188,7 @@ async fn hooks_hear_of_what_an_agent_did() {
     server.stop().await.unwrap();
 }
 
-/// A hook that hangs holds up its own call alone, and ends with the turn, or
-/// with the session.
+/// A hook that hangs delays only its own call, and is terminated with the turn or the session.
 #[tokio::test]
 async fn a_hook_that_hangs_ends_with_its_turn() {
     let room = Room::new();

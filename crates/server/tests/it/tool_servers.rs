@@ -1,5 +1,4 @@
-//! Servers of tools (MCP) through the host: an agent uses them, apps talk to
-//! them, tokens reach them.
+//! MCP servers in the host: agents call their tools, apps talk to them, and they get tokens.
 
 use agenthost_core::tools::mcp::transport::Template;
 use agenthost_customizations::CustomizationSettings;
@@ -12,13 +11,13 @@ use crate::customizing::Room;
 use crate::peer::Peer;
 use crate::room::SESSION;
 
-/// The process that is a server; nothing to test.
+/// Entry point of the MCP server process. Does nothing in a regular test run.
 #[test]
 fn the_server() {
     mcp_server::run_as_server();
 }
 
-/// A server that is a program.
+/// Returns an MCP server that runs as a child process.
 pub(crate) fn program(name: &str, how: &str) -> DeclaredServer {
     let (command, arguments) = acp_agent::agent_command("tool_servers::the_server");
     DeclaredServer {
@@ -44,8 +43,8 @@ pub(crate) fn state(peer: &Peer, name: &str) -> Value {
     found.map_or(Value::Null, |found| found["state"]["kind"].clone())
 }
 
-/// MCP-1 to MCP-5, MCP-11: a server starts with the first turn, its tools are
-/// the agent's, and a call of one names it; stopped, they are gone.
+/// MCP-1 to MCP-5, MCP-11: a server starts with the first turn, the agent can call its tools, and a
+/// call names its server. When the server is stopped, its tools are removed.
 #[tokio::test]
 async fn an_agent_uses_a_server() {
     let room = Room::new();
@@ -55,7 +54,7 @@ async fn an_agent_uses_a_server() {
     peer.until("the server", |peer| peer.customization("calc").is_some())
         .await;
     assert_eq!(state(&peer, "calc"), "stopped");
-    // What it runs is nobody's business (CUS-19).
+    // The state does not reveal how the server is launched (CUS-19).
     let shown = peer.session().to_string();
     assert!(!shown.contains(mcp_server::SERVER_MODE_VARIABLE), "{shown}");
 
@@ -79,7 +78,7 @@ async fn an_agent_uses_a_server() {
     );
     assert_eq!(start["toolName"], "add");
 
-    // What it has changes, and the agent hears of it.
+    // The server changes its list of tools, and the agent gets the new list.
     peer.hears("t3", "mcp call calc_change_tools {}").await;
     let said = peer.hears("t4", "mcp list").await;
     assert!(said.contains("calc_extra"), "{said}");
@@ -99,7 +98,7 @@ async fn an_agent_uses_a_server() {
         .await;
     assert!(said.contains("again"), "{said}");
 
-    // One that breaks says so, and nothing else does.
+    // A server that crashes is shown with an error, and everything else continues.
     peer.hears("t7", "mcp call calc_crash {}").await;
     peer.until("the crash", |peer| state(peer, "calc") == "error")
         .await;
@@ -108,7 +107,7 @@ async fn an_agent_uses_a_server() {
     server.stop().await.unwrap();
 }
 
-/// MCP-3, MCP-4: who does not want to wait for a server that hangs, does not.
+/// MCP-3, MCP-4: a client can let a turn continue without a server that hangs at its start.
 #[tokio::test]
 async fn a_server_that_hangs_holds_up_nobody_who_does_not_want_to_wait() {
     let room = Room::new();
@@ -128,7 +127,7 @@ async fn a_server_that_hangs_holds_up_nobody_who_does_not_want_to_wait() {
     server.stop().await.unwrap();
 }
 
-/// MCP-12 to MCP-16: a client that shows apps talks to a server.
+/// MCP-12 to MCP-16: a client that supports MCP apps talks to a server.
 #[tokio::test]
 async fn an_app_talks_to_its_server() {
     let room = Room::new();
@@ -182,8 +181,8 @@ async fn an_app_talks_to_its_server() {
     server.stop().await.unwrap();
 }
 
-/// MCP-7, MCP-8, AUT-2 to AUT-6, AUT-12, TOO-18 to TOO-20: a server behind
-/// OAuth says what it needs, gets a token, and a call that needs more waits.
+/// MCP-7, MCP-8, AUT-2 to AUT-6, AUT-12, TOO-18 to TOO-20: a server that requires OAuth reports its
+/// challenge and gets a token, and a call that requires more scopes waits for them.
 #[tokio::test]
 async fn a_server_wants_a_token() {
     let room = Room::new();
@@ -205,7 +204,7 @@ async fn a_server_wants_a_token() {
     peer.open(room.project.path()).await;
     peer.until("the server", |peer| peer.customization("vault").is_some())
         .await;
-    // The turn does not wait for a person.
+    // The turn does not wait until a user has authenticated.
     assert_eq!(peer.hears("t1", "say hi").await, "hi");
     peer.until("the challenge", |peer| {
         state(peer, "vault") == "authRequired"
@@ -237,7 +236,7 @@ async fn a_server_wants_a_token() {
         .await;
     assert!(said.contains("inside"), "{said}");
 
-    // One call needs more than the others.
+    // One call requires additional scopes.
     peer.says("t3", "mcp call vault_needs_scope {}").await;
     let required = peer.action("chat/toolCallAuthRequired").await;
     assert_eq!(
@@ -252,10 +251,10 @@ async fn a_server_wants_a_token() {
     let said = peer.end("t3").await;
     assert!(!said.contains("it failed"), "{said}");
 
-    // Nobody gets to see a token.
+    // No state contains a token.
     let seen = peer.session().to_string() + &peer.chat().to_string();
     assert!(!seen.contains("secret-"), "{seen}");
-    // Taken back, it is needed again.
+    // After the token is revoked, the server requires a new one.
     let revoked = json!({"channel": "ahp-root://", "resource": resource, "token": ""});
     peer.ask("authenticate", revoked).await.unwrap();
     peer.until("the challenge", |peer| {

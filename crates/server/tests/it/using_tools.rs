@@ -1,4 +1,4 @@
-//! What turns get of the tools that the host offers.
+//! Which of the host's tools are available in a turn.
 
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::peer::Peer;
 use crate::room::chat_uri;
 use crate::tool_servers::{program, with};
 
-/// CUS-18: while a custom agent with a list of tools answers, there are no others;
-/// the next turn without it has all of them.
+/// CUS-18: in a turn of a custom agent with a list of tools, only those tools are available. In the
+/// next turn without it, all tools are.
 #[tokio::test]
 async fn a_custom_agent_uses_no_other_tools_than_its_own() {
     let room = Room::new();

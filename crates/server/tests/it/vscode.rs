@@ -1,4 +1,4 @@
-//! VS Code as a client: it knows a session's agent by the scheme of its URI.
+//! VS Code as a client: it derives the agent of a session from the scheme of the session's URI.
 
 use agenthost_core::resource::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::older::{Words, host};
 
-/// What the other client calls the session.
+/// URI of the session at the other client.
 pub(crate) const SESSION: &str = "ahp-session:/s1";
 
-/// What VS Code is told that it is called.
+/// URI of the same session at VS Code.
 pub(crate) const SHOWN: &str = "scripted:/s1";
 
 pub(crate) fn chat_of(session: &str) -> String {
@@ -44,8 +44,8 @@ pub(crate) fn turn(session: &str, id: &str, text: &str) -> Value {
     }})
 }
 
-/// Findings 4 and 5: a session of another client is listed, opened, used from
-/// both sides, and found again by `reconnect` without a `channel`.
+/// Findings 4 and 5: VS Code lists and opens a session of another client, both run turns in it, and
+/// VS Code resumes it with a `reconnect` without a `channel`.
 async fn uses_a_session_of_another_client(version: &str) {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
@@ -95,7 +95,8 @@ async fn uses_a_session_of_another_client(version: &str) {
     let ours = [json!("ahp-root://"), json!(SHOWN), json!(chat_of(SHOWN))];
     assert!(channels.all(|channel| ours.contains(channel)), "{back}");
     assert!(!actions.is_empty());
-    // The list is not replayed, so it is told (finding 10).
+    // Changes of the session list are not replayed, so the host sends the current entry (finding
+    // 10).
     page.ask("ping", json!({"channel": "ahp-root://"}))
         .await
         .unwrap();
@@ -115,7 +116,7 @@ async fn a_window_of_tomorrow_uses_sessions_of_other_clients() {
     uses_a_session_of_another_client("1.1.0").await;
 }
 
-/// A session whose name is that of another for VS Code gets one of its own.
+/// A session whose URI for VS Code would collide with that of another session gets a distinct one.
 #[tokio::test]
 async fn names_of_sessions_do_not_collide() {
     let directory = tempfile::tempdir().unwrap();
@@ -126,7 +127,7 @@ async fn names_of_sessions_do_not_collide() {
         let create = json!({"channel": session, "provider": "scripted"});
         first.ask("createSession", create).await.unwrap();
     }
-    // A name that is shown for a session is not given to another.
+    // No session can be created with a URI that VS Code uses for an existing one.
     let create = json!({"channel": "scripted:/taken", "provider": "scripted"});
     let refused = first.ask("createSession", create).await;
     assert_eq!(refused.unwrap_err()["code"], -32003);
@@ -170,8 +171,8 @@ async fn names_of_sessions_do_not_collide() {
     server.stop().await.unwrap();
 }
 
-/// ROOT-16: a page that was away while sessions were removed and the host was
-/// started again learns of them, by the names that it has for them.
+/// ROOT-16: a page that was disconnected while sessions were removed and the host was restarted is
+/// notified of the removals, with the URIs that it uses.
 #[tokio::test]
 async fn a_page_learns_what_an_earlier_host_removed() {
     let directory = tempfile::tempdir().unwrap();

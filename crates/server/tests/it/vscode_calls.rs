@@ -1,5 +1,5 @@
-//! Tool calls as VS Code 1.139 shows and answers them. What is dispatched here
-//! is what it sends, in AHP 0.9.0.
+//! Tool calls as VS Code 1.139 shows and answers them. The tests dispatch the same actions as VS
+//! Code, in AHP 0.9.0.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::acp::agent;
 use crate::older::Words;
 use crate::room::{config, start};
 
-/// A command that no title has room for.
+/// A command that is too long for a title.
 const LINE: &str = "for word in the quick brown fox jumps over the lazy dog and then some more; do\n  echo $word\ndone; read answer";
 
-/// A client with a session of the only agent, which watches its chat.
+/// Connects a client that identifies itself as VS Code.
 async fn join(server: &Server) -> Words {
     let mut words = Words::connect(server).await;
     let hello = json!({
@@ -28,7 +28,8 @@ async fn join(server: &Server) -> Words {
     words
 }
 
-/// Opens a session as VS Code names them, and does not wait until it is ready.
+/// Creates a session with a URI as VS Code chooses it, and subscribes to it and its chat without
+/// waiting until it is ready.
 async fn open_session(words: &mut Words, session: &str, folder: &Path) -> String {
     let folder = format!("file://{}", folder.display());
     let create = json!({"channel": session, "workingDirectories": [folder]});
@@ -55,7 +56,7 @@ async fn say(words: &mut Words, chat: &str, turn: &str, text: &str) {
     act(words, chat, start).await;
 }
 
-/// Subscribes to the terminal that a call shows.
+/// Subscribes to the terminal of a running call. Returns its URI and state.
 async fn watch(words: &mut Words) -> (String, Value) {
     let changed = words.until("chat/toolCallContentChanged").await["action"].clone();
     assert_eq!(changed["_meta"]["toolKind"], "terminal", "{changed}");
@@ -66,7 +67,7 @@ async fn watch(words: &mut Words) -> (String, Value) {
     (terminal.to_owned(), state)
 }
 
-/// The output of the command in a terminal, when all of this was written.
+/// Returns the output of a terminal's command once it ends with `end`.
 async fn output(words: &mut Words, state: &Value, end: &str) -> String {
     let mut output = String::new();
     if let Some(command) = state["content"].get(0) {
@@ -80,7 +81,7 @@ async fn output(words: &mut Words, state: &Value, end: &str) -> String {
     output
 }
 
-/// The actions that have come in since the last time, by their types.
+/// Returns the types of the actions received since the last call.
 fn heard(words: &mut Words) -> Vec<String> {
     let heard = std::mem::take(&mut words.heard).into_iter();
     let kinds = heard.filter_map(|message| {
@@ -90,8 +91,8 @@ fn heard(words: &mut Words) -> Vec<String> {
     kinds.collect()
 }
 
-/// The whole command is in sight with the agent's own answers beside it, its
-/// output while it runs, and "allow in this session" holds.
+/// VS Code shows the whole command with the agent's own options, and its output while it runs. An
+/// approval for the session applies to later commands.
 #[tokio::test]
 async fn a_command_is_approved_for_the_session_and_watched() {
     let directory = tempfile::tempdir().unwrap();
@@ -103,8 +104,8 @@ async fn a_command_is_approved_for_the_session_and_watched() {
     say(&mut words, &chat, "t1", LINE).await;
     let started = words.until("chat/toolCallStart").await["action"].clone();
     let ready = words.until("chat/toolCallReady").await["action"].clone();
-    // With a kind it would show two answers of its own instead of the options,
-    // and with a message that is no Markdown nothing of the input.
+    // With a `toolKind` VS Code would show two answers of its own instead of the options; with a
+    // plain text message it would not show the input.
     for action in [&started, &ready] {
         assert_eq!(action["_meta"]["toolKind"], Value::Null, "{action}");
     }
@@ -128,7 +129,8 @@ async fn a_command_is_approved_for_the_session_and_watched() {
     });
     act(&mut words, &chat, confirmed).await;
     let (terminal, state) = watch(&mut words).await;
-    // It parses addresses and prints them again.
+    // VS Code parses and formats URIs, so the path must not contain characters that it would
+    // escape.
     let kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
     let path = terminal.strip_prefix("ahp-terminal:").unwrap();
     assert!(path.bytes().all(kept), "{terminal}");
@@ -152,7 +154,7 @@ async fn a_command_is_approved_for_the_session_and_watched() {
     let kinds = kinds.filter(|kind| order.contains(kind));
     assert_eq!(kinds.collect::<Vec<_>>(), order);
 
-    // What it shows it fits to its window, also when it is over.
+    // VS Code resizes a terminal to its window, even after the terminal has exited.
     let resized = json!({"type": "terminal/resized", "cols": 74, "rows": 10});
     act(&mut words, &terminal, resized).await;
     let echo = words.until("terminal/resized").await;
@@ -167,7 +169,7 @@ async fn a_command_is_approved_for_the_session_and_watched() {
     server.stop().await.unwrap();
 }
 
-/// "Skip", the cross and "Deny" all say this, with an option or without.
+/// "Skip", the close button and "Deny" all send this denial, with or without an option.
 #[tokio::test]
 async fn a_command_is_denied() {
     let directory = tempfile::tempdir().unwrap();
@@ -194,8 +196,7 @@ async fn a_command_is_denied() {
     server.stop().await.unwrap();
 }
 
-/// What a command wrote is there after it was cancelled, also for who opens the
-/// session later.
+/// The output of a cancelled command is preserved, also for a client that opens the session later.
 #[tokio::test]
 async fn the_output_of_a_cancelled_command_is_shown_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -229,7 +230,7 @@ async fn the_output_of_a_cancelled_command_is_shown_again() {
     server.stop().await.unwrap();
 }
 
-/// A question with edits has one button, "Allow", which names no option.
+/// An approval request with edits has one button, "Allow", which sends no option.
 #[tokio::test]
 async fn an_edit_is_seen_and_allowed() {
     let directory = tempfile::tempdir().unwrap();
@@ -276,7 +277,7 @@ async fn an_edit_is_seen_and_allowed() {
     });
     act(&mut words, &chat, denied).await;
     words.until("chat/turnComplete").await;
-    // The agent says what was picked.
+    // The agent's response contains the selected options.
     let deltas = words
         .heard
         .iter()

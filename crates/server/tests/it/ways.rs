@@ -1,5 +1,5 @@
-//! Ways in beside the plain WebSocket: a Unix socket, TLS, a program of one's
-//! own.
+//! Transports other than a plain WebSocket (Unix socket, TLS), and a program that embeds the
+//! server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::room::start;
 #[expect(dead_code, reason = "its main is for a person to run")]
 mod own_agent;
 
-/// One message a line.
+/// A client that sends and receives one message per line.
 struct Lines(BufReader<UnixStream>);
 
 impl Lines {
@@ -59,7 +59,7 @@ async fn on_socket(directory: &Path) -> (Server, std::path::PathBuf) {
     (serve(config).await.unwrap(), path)
 }
 
-/// TRN-1, TRN-10.
+/// A Unix socket carries one JSON message per line (TRN-1, TRN-10).
 #[tokio::test]
 async fn a_unix_socket_takes_lines() {
     let directory = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ async fn a_unix_socket_takes_lines() {
     let mode = path.symlink_metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let mut client = Lines::connect(&path).await;
-    // Several at once, an empty one, one in pieces, one that is no JSON.
+    // Several messages at once, an empty line, a message in pieces, and a line that is not JSON.
     client.say(&format!("{INITIALIZE}\n\n{PING}")).await;
     assert_eq!(
         client.hear().await.unwrap()["result"]["protocolVersion"],
@@ -88,7 +88,7 @@ async fn a_unix_socket_takes_lines() {
     client.say("{").await;
     assert_eq!(client.hear().await.unwrap()["error"]["code"], -32700);
 
-    // What is no text ends that connection, and so does what never ends.
+    // A line that is not UTF-8 closes only its own connection, and so does one that never ends.
     let mut garbage = Lines::connect(&path).await;
     garbage.0.get_mut().write_all(b"\xff\xfe\n").await.unwrap();
     assert_eq!(garbage.hear().await.unwrap()["error"]["code"], -32700);
@@ -106,7 +106,7 @@ async fn a_unix_socket_takes_lines() {
     client.say(PING).await;
     assert_eq!(client.hear().await.unwrap()["id"], 2);
 
-    // Nobody takes over a socket that somebody answers on, or another file.
+    // A host does not replace the socket of a running host, nor another file.
     let other = ServerConfig {
         socket: Some(path.clone()),
         ..ServerConfig::new(directory.path().join("other"))
@@ -119,13 +119,13 @@ async fn a_unix_socket_takes_lines() {
     std::fs::write(&path, "precious").unwrap();
     assert!(serve(other.clone()).await.is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
-    // One that was left behind is replaced.
+    // A stale socket is replaced.
     std::fs::remove_file(&path).unwrap();
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     serve(other).await.unwrap().stop().await.unwrap();
 }
 
-/// RPC-1: who stops talking still listens.
+/// RPC-1: a client that has shut down its writing half still gets its responses.
 #[tokio::test]
 async fn what_was_asked_before_the_last_word_is_answered() {
     let directory = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ async fn what_was_asked_before_the_last_word_is_answered() {
     server.stop().await.unwrap();
 }
 
-/// What was asked before the end is answered.
+/// A host that stops answers the requests that it has read.
 #[tokio::test]
 async fn a_host_that_stops_answers_first() {
     let directory = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ async fn a_host_that_stops_answers_first() {
         .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
         .collect();
     client.say(asked.trim()).await;
-    // The first is answered, so the others have been read.
+    // The host has answered the first request, so it has read the others.
     assert_eq!(client.hear().await.unwrap()["id"], 10);
     tokio::time::sleep(Duration::from_millis(20)).await;
     server.stop().await.unwrap();
@@ -165,7 +165,7 @@ async fn a_host_that_stops_answers_first() {
     assert_eq!(client.hear().await, None);
 }
 
-/// SEC-3: TLS, and without it no address that others can reach.
+/// SEC-3: TLS works, and addresses that other machines can reach require it.
 #[tokio::test]
 async fn tls_is_spoken_when_asked_for() {
     let directory = tempfile::tempdir().unwrap();
@@ -177,7 +177,7 @@ async fn tls_is_spoken_when_asked_for() {
     std::fs::write(&files.certificate, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
     let config = ServerConfig {
-        // With TLS, any address will do.
+        // With TLS any address is allowed.
         listen: Some("0.0.0.0:0".parse().unwrap()),
         tls: Some(files.clone()),
         ..ServerConfig::new(directory.path().join("data"))
@@ -186,7 +186,7 @@ async fn tls_is_spoken_when_asked_for() {
     assert!(server.url().unwrap().starts_with("wss://"));
     let port = server.address.unwrap().port();
 
-    // Someone who says nothing keeps nobody else from coming in.
+    // A silent connection does not block others.
     let _silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
@@ -206,7 +206,7 @@ async fn tls_is_spoken_when_asked_for() {
         }
     };
     assert!(answer.contains(r#""result":null"#), "{answer}");
-    // Without TLS nobody gets anything.
+    // A connection without TLS is refused.
     let plain = format!("ws://127.0.0.1:{port}/?tkn={}", server.token);
     assert!(tokio_tungstenite::connect_async(plain).await.is_err());
     server.stop().await.unwrap();
@@ -223,7 +223,7 @@ async fn tls_is_spoken_when_asked_for() {
     assert!(matches!(refused, ServeError::Tls(_)), "{refused}");
 }
 
-/// SEC-4, SEC-9: neither prompts nor output nor tokens, unless asked for.
+/// SEC-4, SEC-9: the wire log contains no prompts, output or tokens unless contents are enabled.
 #[tokio::test]
 async fn the_wire_can_be_recorded() {
     let directory = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ async fn a_program_brings_its_own_agent() {
     server.stop().await.unwrap();
 }
 
-/// The file that says where a host is comes and goes with it.
+/// The file with the host's URL and token exists exactly as long as the host runs.
 #[tokio::test]
 async fn a_host_says_where_it_is_while_it_runs() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Somebody who uses the official client of a release, and keeps what it
-//! hears with the release's own reducers.
+//! A user of the official client of a release, whose states are maintained with the release's own
+//! reducers.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use crate::releases::{client, oracle};
 
 pub(super) const SESSION: &str = "ahp-session:/s1";
 
-/// How long anything may take.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long to wait for what may not come.
+/// Wait for a message that may not come, in milliseconds.
 const MOMENT: u64 = 60;
 
-/// What a status says of what goes on; the rest are marks of users.
+/// Bits of a status that describe activity. The other bits are flags that users set.
 const ACTIVITY: u64 = 31;
 
 pub(super) struct Actor {
@@ -27,24 +27,24 @@ pub(super) struct Actor {
     pub(super) name: String,
     client: Box<dyn OfficialClient>,
     oracle: Box<dyn Oracle>,
-    /// What it follows, in the order in which it subscribed.
+    /// Subscribed channels, in the order of subscription.
     pub(super) followed: Vec<String>,
-    /// Where the conversation is.
+    /// Channel of the conversation: the chat, or the session in releases without chats.
     pub(super) conversation: String,
-    /// The highest number that it has seen.
+    /// Highest `serverSeq` received.
     pub(super) seen: i64,
-    /// What happened on which channel.
+    /// Received action envelopes, with their channels.
     heard: Vec<(String, Value)>,
-    /// How much of it was before this connection, on which an official client
-    /// counts its actions from the start again.
+    /// Number of entries in `heard` from before this connection. An official client restarts
+    /// `clientSeq` for each connection.
     before: usize,
-    /// Notifications.
+    /// Received notifications other than actions.
     pub(super) noted: Vec<String>,
 }
 
 impl Actor {
-    /// Somebody who is not connected yet; `None` if the release can't be had
-    /// here.
+    /// Creates an actor that is not connected. Returns `None` if the crates of the release can't be
+    /// downloaded.
     pub(super) fn of(release: Release, name: &str) -> Option<Self> {
         Some(Actor {
             release,
@@ -68,7 +68,7 @@ impl Actor {
         self.release >= Release::V0_4
     }
 
-    /// What the release's client calls the root.
+    /// Returns the URI of the root channel in this release.
     pub(super) fn root(&self) -> &'static str {
         match self.has_channels() {
             true => "ahp-root://",
@@ -76,7 +76,7 @@ impl Actor {
         }
     }
 
-    /// Has the client do something; whatever it reads has to be understood.
+    /// Runs a client operation. Panics if the client receives a value that it does not know.
     pub(super) fn act(&mut self, act: ClientAct) -> Result<Value, String> {
         let OracleReading {
             encoded: back,
@@ -94,7 +94,7 @@ impl Actor {
         assert_eq!(welcome["snapshots"][0]["resource"], root);
     }
 
-    /// Says hello, and follows what it is shown.
+    /// Sends `initialize` and tracks the channels whose snapshots are returned.
     pub(super) fn hello(&mut self, channels: &[&str]) -> Result<Value, String> {
         let (name, channels) = (self.name.clone(), owned(channels));
         let welcome = self.act(ClientAct::Initialize { name, channels })?;
@@ -113,13 +113,13 @@ impl Actor {
         }
     }
 
-    /// Parameters about a channel, which 0.1 has other names for.
+    /// Returns parameters that name a channel. The name of the field depends on the method in 0.1.
     fn about(&self, old: &str, channel: &str) -> Value {
         let field = if self.has_channels() { "channel" } else { old };
         json!({ field: channel })
     }
 
-    /// Makes the session that everything is about.
+    /// Creates the session of the test.
     pub(super) fn create(&mut self) {
         let mut params = self.about("session", SESSION);
         params["provider"] = json!("scripted");
@@ -134,7 +134,7 @@ impl Actor {
         self.act(ClientAct::List { params }).unwrap()["items"].take()
     }
 
-    /// Subscribes to the session and to its chat, if those are two.
+    /// Subscribes to the session, and to its chat in releases that have chats.
     pub(super) fn enter(&mut self) {
         let state = self.subscribe(SESSION)["state"].take();
         if self.has_chats() {
@@ -156,13 +156,13 @@ impl Actor {
         snapshot
     }
 
-    /// A channel as the host shows it now.
+    /// Returns a new snapshot of a channel.
     fn look(&mut self, channel: &str) -> Value {
         let channel = channel.to_owned();
         self.act(ClientAct::Subscribe { channel }).unwrap()["snapshot"].take()
     }
 
-    /// Comes back with what it follows: what kind of answer it got.
+    /// Reconnects with all subscriptions. Returns the type of the result: `replay` or `snapshot`.
     pub(super) fn come_back(&mut self, host: &Host, seen: i64) -> String {
         let url = host.url();
         self.act(ClientAct::Connect { url }).unwrap();
@@ -188,13 +188,13 @@ impl Actor {
         missed["type"].as_str().unwrap().to_owned()
     }
 
-    /// Goes away, having heard all that there was.
+    /// Reads all pending messages and disconnects.
     pub(super) fn leave(&mut self) {
         while self.next(MOMENT).is_some() {}
         self.act(ClientAct::Leave).unwrap();
     }
 
-    /// Where an action is about. In 0.1 that stands in the action.
+    /// Returns the channel of an action. In 0.1 the action itself contains it.
     fn channel_of(&self, envelope: &Value) -> String {
         let action = &envelope["action"];
         let places = [
@@ -206,7 +206,7 @@ impl Actor {
         places.next().unwrap_or(self.root()).to_owned()
     }
 
-    /// The next thing that happens, kept.
+    /// Returns the next action and applies it to the tracked state.
     pub(super) fn next(&mut self, milliseconds: u64) -> Option<Value> {
         loop {
             let mut next = self.act(ClientAct::Next { milliseconds }).unwrap();
@@ -225,7 +225,7 @@ impl Actor {
         assert_eq!(self.channel_of(&envelope), channel);
         self.seen = self.seen.max(envelope["serverSeq"].as_i64().unwrap());
         let refused = envelope["rejectionReason"].is_string();
-        // Who only listens to a channel keeps nothing of it.
+        // Without a subscription there is no tracked state to apply the action to.
         if !refused && self.followed.contains(&channel) {
             let outcome = self.oracle.apply(&channel, &envelope["action"]).unwrap();
             let outcome = outcome.unwrap();
@@ -239,7 +239,7 @@ impl Actor {
         envelope
     }
 
-    /// Waits until something has happened, be it long ago.
+    /// Returns the first matching action. Searches the received ones before it waits for more.
     pub(super) fn until(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         self.until_after(0, what, wanted)
     }
@@ -264,7 +264,7 @@ impl Actor {
         panic!("{} waits for {what}, and heard {heard:?}", self.release);
     }
 
-    /// Waits for an action of a turn.
+    /// Waits for an action of a turn, given the name without prefix.
     pub(super) fn until_turn(&mut self, name: &str, turn: &str) -> Value {
         let kind = self.kind(name);
         self.until(&format!("{kind} of {turn}"), |envelope| {
@@ -273,27 +273,27 @@ impl Actor {
         })
     }
 
-    /// The name of an action of a conversation.
+    /// Returns the type of a conversation action in this release.
     pub(super) fn kind(&self, name: &str) -> String {
         let prefix = if self.has_chats() { "chat" } else { "session" };
         format!("{prefix}/{name}")
     }
 
-    /// Dispatches an action; gives the number it goes by.
+    /// Dispatches an action and returns its `clientSeq`.
     pub(super) fn dispatch(&mut self, channel: &str, action: Value) -> i64 {
         let channel = channel.to_owned();
         let number = self.act(ClientAct::Dispatch { channel, action }).unwrap();
         number.as_i64().unwrap()
     }
 
-    /// Dispatches an action of the conversation.
+    /// Dispatches an action on the conversation and returns its `clientSeq`.
     pub(super) fn converse(&mut self, name: &str, mut action: Value) -> i64 {
         action["type"] = json!(self.kind(name));
         let channel = self.conversation.clone();
         self.dispatch(&channel, action)
     }
 
-    /// Waits for an action of its own to come back.
+    /// Waits for the echo of a dispatched action.
     pub(super) fn until_echo(&mut self, number: i64) -> Value {
         let origin = json!({"clientId": self.name, "clientSeq": number});
         self.until_after(self.before, "its own action", |envelope| {
@@ -301,7 +301,7 @@ impl Actor {
         })
     }
 
-    /// Text of a user, in a field of its own name.
+    /// Adds a user message to an action, in the field that the release defines for it.
     pub(super) fn with_message(&self, mut action: Value, text: &str) -> Value {
         match self.release < Release::V0_3 {
             true => action["userMessage"] = json!({"text": text}),
@@ -316,8 +316,8 @@ impl Actor {
         self.converse("turnStarted", action)
     }
 
-    /// Has the host refuse something on a channel, which comes after all that
-    /// happened there.
+    /// Dispatches an invalid action and waits for its rejection, which the host sends after all
+    /// earlier actions of the channel.
     fn catch_up(&mut self, channel: &str) {
         let number = match channel == self.conversation {
             true => self.converse("turnComplete", json!({"turnId": "none", "duration": 0})),
@@ -327,8 +327,8 @@ impl Actor {
         assert!(echo["rejectionReason"].is_string(), "{echo}");
     }
 
-    /// What it made of all that it heard is what the host shows now. The host
-    /// may have something left to say: it has a while to do so.
+    /// Asserts that each tracked state equals the host's snapshot. Retries a few times, because the
+    /// host may still be sending actions.
     pub(super) fn agrees_with_the_host(&mut self) {
         let mut differences = String::new();
         for _ in 0..8 {
@@ -356,10 +356,10 @@ impl Actor {
         panic!("{} (made -> told): {differences}\n{heard}", self.release);
     }
 
-    /// Without what no reducer can know: up to 0.8 they ask their own clock
-    /// when something changed. Since there are chats, what a session is busy
-    /// with is told to those who follow the list of sessions; up to 0.9 that a
-    /// chat is read or put away is told by the session's list of chats.
+    /// Removes what no reducer can derive from actions. Up to 0.8 reducers take `modifiedAt` from
+    /// their own clock. In releases with chats, the activity of a session is only published in the
+    /// list of sessions; up to 0.9 the read and archived flags of a chat are only published in the
+    /// session's list of chats.
     fn plain(&self, channel: &str, state: &Value) -> Value {
         let mut state = normalize(state);
         if self.release < Release::V0_9 {
@@ -375,7 +375,7 @@ impl Actor {
     }
 }
 
-/// Leaves some of a status.
+/// Masks the bits of a state's status with `some`.
 fn keep(state: &mut Value, some: u64) {
     for place in ["/status", "/summary/status"] {
         if let Some(status) = state.pointer_mut(place) {

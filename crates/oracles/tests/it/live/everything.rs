@@ -1,5 +1,4 @@
-//! Everything that a client does in its life, by the official client of each
-//! release.
+//! The complete lifecycle of a client, run with the official client of each release.
 
 use agenthost_oracles::ClientAct;
 use agenthost_protocol::version::Release;
@@ -9,11 +8,11 @@ use super::actor::SESSION;
 use super::{Actor, Host};
 use crate::releases::each_release;
 
-/// A turn with a tool that asks, and a form.
+/// Script of a turn with a tool call that requires approval, and a form.
 pub(super) const ASKS: &str = "say hello\nthink about it\ncall c read ask\nwait\n+ done c\nform q {\"message\": \"Who?\", \"questions\": [{\"kind\": \"text\", \"id\": \"name\", \"message\": \"Name?\", \"required\": true}]}\nwait\n+ say thanks";
 
 impl Actor {
-    /// Agrees to the tool call of a turn, once it asks.
+    /// Approves the tool call of a turn once it is ready.
     pub(super) fn confirm(&mut self, turn: &str) {
         let ready = self.until_turn("toolCallReady", turn);
         let call = &ready["action"]["toolCallId"];
@@ -24,7 +23,7 @@ impl Actor {
         self.until_turn("toolCallComplete", turn);
     }
 
-    /// Waits for the form of a turn; the request.
+    /// Waits for the first form after the action number `after` and returns the request.
     pub(super) fn asked(&mut self, after: i64) -> Value {
         let kind = self.kind("inputRequested");
         let asked = self.until("a form", |envelope| {
@@ -34,7 +33,7 @@ impl Actor {
         asked["action"]["request"].clone()
     }
 
-    /// Fills in the form that comes after a moment.
+    /// Answers the first form after the action number `after`.
     pub(super) fn fill_in(&mut self, after: i64) {
         let request = self.asked(after);
         assert_eq!(request["questions"][0]["id"], "name");
@@ -46,7 +45,7 @@ impl Actor {
         assert!(echo["rejectionReason"].is_null(), "{echo}");
     }
 
-    /// Plays a whole turn.
+    /// Runs a complete turn: start, approval, form and end.
     pub(super) fn play(&mut self, turn: &str) {
         let number = self.start_turn(turn, ASKS);
         let started = self.until_echo(number);
@@ -56,7 +55,7 @@ impl Actor {
         self.until_turn("turnComplete", turn);
     }
 
-    /// How the turns ended, as the host shows them.
+    /// Returns the final states of the turns in a new snapshot.
     fn ends(&mut self) -> Vec<Value> {
         let channel = self.conversation.clone();
         let shown = self.act(ClientAct::Subscribe { channel }).unwrap();
@@ -101,7 +100,8 @@ fn plays_everything(release: Release) {
 
 each_release!(plays_everything);
 
-/// It hears nothing of what it does not follow, and nothing is lost to it.
+/// An unsubscribed client receives no actions, and gets the missed ones when it reconnects: on the
+/// same host, after a restart, or as a snapshot.
 fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
     let mut other = Actor::of(actor.release, "other").unwrap();
     other.join(host);
@@ -117,7 +117,7 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
             channel: channel.clone(),
         })
         .unwrap();
-    // Whatever is said after that is said to somebody who has left.
+    // The reply proves that the host has processed the `unsubscribe`.
     actor.list();
     while actor.next(60).is_some() {}
     let seen = actor.seen;
@@ -130,8 +130,7 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
     }
     actor.act(ClientAct::Leave).unwrap();
 
-    // What it missed, it hears when it is back: also of another run of the
-    // host.
+    // The missed actions are replayed, also by the next run of the host.
     actor.followed = kept;
     let missed = actor.come_back(host, seen);
     assert_eq!(missed, "replay");
@@ -145,7 +144,7 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
     actor.agrees_with_the_host();
     actor.leave();
 
-    // Or it is shown where things are.
+    // A client that has seen nothing gets snapshots.
     assert_eq!(actor.come_back(host, 0), "snapshot");
     actor.play("t6");
     actor.agrees_with_the_host();

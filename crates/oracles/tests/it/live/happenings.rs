@@ -1,4 +1,4 @@
-//! What happens in a room.
+//! Random events of the test in `room`: turns, approvals, edits and reconnects.
 
 use agenthost_oracles::ClientAct;
 use agenthost_protocol::version::Release;
@@ -9,7 +9,7 @@ use super::actor::SESSION;
 use super::everything::ASKS;
 use super::room::Room;
 
-/// Everything that can happen.
+/// All events, of which one is picked at random each time.
 const HAPPENINGS: &[fn(&mut Room, &str)] = &[
     is_asked,
     is_missed,
@@ -34,7 +34,7 @@ impl Room {
         happening(self, turn);
     }
 
-    /// Somebody starts a turn; the number of that.
+    /// Starts a turn as the client `who` and returns the `serverSeq` of its start.
     fn start(&mut self, who: usize, turn: &str, script: &str) -> i64 {
         let number = self.actors[who].start_turn(turn, script);
         let started = self.actors[who].until_echo(number);
@@ -42,7 +42,7 @@ impl Room {
         started["serverSeq"].as_i64().unwrap()
     }
 
-    /// A turn ends, and everybody hears how.
+    /// Waits until every client has received the end of a turn.
     fn ends(&mut self, turn: &str, how: &str) {
         for actor in &mut self.actors {
             actor.until_turn(how, turn);
@@ -52,7 +52,7 @@ impl Room {
 }
 
 impl Actor {
-    /// Has something wait until the running turn is over, or sees it.
+    /// Sets a pending message, queued or steering, while a turn is running.
     fn sends_meanwhile(&mut self, kind: &str, id: &str, text: &str) {
         let message = self.with_message(json!({"kind": kind, "id": id}), text);
         let number = self.converse("pendingMessageSet", message);
@@ -60,7 +60,7 @@ impl Actor {
         assert!(echo["rejectionReason"].is_null(), "{echo}");
     }
 
-    /// Does something that has to be accepted.
+    /// Dispatches an action that must not be rejected and returns its `serverSeq`.
     fn manages(&mut self, channel: &str, action: Value) -> i64 {
         let number = self.dispatch(channel, action);
         let echo = self.until_echo(number);
@@ -69,8 +69,7 @@ impl Actor {
     }
 }
 
-/// One starts a turn, another agrees to its tool call, a third fills in its
-/// form.
+/// A client starts a turn, another approves its tool call, and a third fills in its form.
 fn is_asked(room: &mut Room, turn: &str) {
     let [starts, confirms, fills_in] = room.some();
     let started = room.start(starts, turn, ASKS);
@@ -79,7 +78,7 @@ fn is_asked(room: &mut Room, turn: &str) {
     room.ends(turn, "turnComplete");
 }
 
-/// The same, but one leaves before and comes back in the middle of it.
+/// Like `is_asked`, but one client disconnects before the turn and reconnects during or after it.
 fn is_missed(room: &mut Room, turn: &str) {
     let [leaves, starts, other] = room.some();
     room.actors[leaves].leave();
@@ -103,7 +102,7 @@ fn is_missed(room: &mut Room, turn: &str) {
     }
 }
 
-/// One starts a turn, another does not agree to its tool call.
+/// A client starts a turn, another denies its tool call.
 fn is_denied(room: &mut Room, turn: &str) {
     let [starts, denies] = room.some();
     room.start(starts, turn, "call c read ask\nwait\n- say a pity");
@@ -116,7 +115,7 @@ fn is_denied(room: &mut Room, turn: &str) {
     room.ends(turn, "turnComplete");
 }
 
-/// One starts a turn without an end, another ends it.
+/// A client starts a turn that hangs, another cancels it.
 fn is_cancelled(room: &mut Room, turn: &str) {
     let [starts, cancels] = room.some();
     room.start(starts, turn, "say I hang\nhang");
@@ -126,7 +125,7 @@ fn is_cancelled(room: &mut Room, turn: &str) {
     room.ends(turn, "turnCancelled");
 }
 
-/// A turn fails, and somebody who can has it go on.
+/// A turn fails, and a client whose release supports it resumes the turn.
 fn is_resumed(room: &mut Room, turn: &str) {
     let [starts] = room.some();
     let resumes = room.one_since(Release::V0_9);
@@ -139,8 +138,8 @@ fn is_resumed(room: &mut Room, turn: &str) {
     room.ends(turn, "turnComplete");
 }
 
-/// One starts a turn, another has something to say meanwhile, which is the
-/// next turn when a third has agreed to what the first one's asks.
+/// A client queues a message while another's turn waits for approval. Once a third client has
+/// approved, the queued message starts the next turn.
 fn is_queued(room: &mut Room, turn: &str) {
     let [starts, queues, confirms] = room.some();
     room.start(starts, turn, "call c read ask\nwait\n+ done c");
@@ -161,7 +160,7 @@ fn is_queued(room: &mut Room, turn: &str) {
     room.ends(&next, "turnComplete");
 }
 
-/// One brings a tool, another starts a turn that wants it.
+/// A client provides a tool, another starts a turn that calls it.
 fn is_run_by_a_client(room: &mut Room, turn: &str) {
     let [brings, starts] = room.some();
     let actor = &mut room.actors[brings];
@@ -188,7 +187,7 @@ fn is_run_by_a_client(room: &mut Room, turn: &str) {
     room.ends(turn, "turnComplete");
 }
 
-/// One takes back what was said after some turn.
+/// A client truncates the chat after a random turn.
 fn is_taken_back(room: &mut Room, _: &str) {
     let [takes_back] = room.some();
     let Some(last) = room.generator.pick(&room.turns).cloned() else {
@@ -202,7 +201,7 @@ fn is_taken_back(room: &mut Room, _: &str) {
     room.turns.truncate(place + 1);
 }
 
-/// One gives the session another name.
+/// A client renames the session.
 fn is_renamed(room: &mut Room, turn: &str) {
     let [names] = room.some();
     let title = format!("All about {turn}");
@@ -213,7 +212,7 @@ fn is_renamed(room: &mut Room, turn: &str) {
     }
 }
 
-/// One marks the session as read or not, or as put away.
+/// A client marks the session as read, unread, archived or unarchived.
 fn is_marked(room: &mut Room, _: &str) {
     let [marks] = room.some();
     let marked = [
@@ -226,7 +225,7 @@ fn is_marked(room: &mut Room, _: &str) {
     room.actors[marks].manages(SESSION, marked);
 }
 
-/// One has another mode in mind.
+/// A client changes the mode in the configuration.
 fn is_configured(room: &mut Room, _: &str) {
     let [chooses] = room.some();
     let mode = *room.generator.pick(&["ask", "do"]).unwrap();
@@ -234,7 +233,7 @@ fn is_configured(room: &mut Room, _: &str) {
     room.actors[chooses].manages(SESSION, action);
 }
 
-/// One begins to write something.
+/// A client writes a draft.
 fn is_drafted(room: &mut Room, turn: &str) {
     let writes = room.one_since(Release::V0_5_0);
     let draft = json!({"text": format!("as of {turn}"), "origin": {"kind": "user"}});
@@ -243,8 +242,8 @@ fn is_drafted(room: &mut Room, turn: &str) {
     actor.manages(&chat, json!({"type": "chat/draftChanged", "draft": draft}));
 }
 
-/// One chooses a model for what is said next. Nothing can be said after that:
-/// the agent has no such model.
+/// A client selects a model for the next turn. This has to be the last event: the agent does not
+/// have the model, so no turn could follow.
 pub(super) fn is_chosen(room: &mut Room, turn: &str) {
     let [chooses] = room.some();
     let actor = &mut room.actors[chooses];
@@ -261,7 +260,8 @@ pub(super) fn is_chosen(room: &mut Room, turn: &str) {
     }
 }
 
-/// One starts a turn, another has a word with the agent meanwhile.
+/// A client starts a turn that hangs, another sends a steering message, and a third cancels the
+/// turn.
 fn is_steered(room: &mut Room, turn: &str) {
     let [starts, steers, cancels] = room.some();
     room.start(starts, turn, "say I hang\nhang");
@@ -274,8 +274,8 @@ fn is_steered(room: &mut Room, turn: &str) {
     room.ends(turn, "turnCancelled");
 }
 
-/// Several have something to say meanwhile; it is put into another order, and
-/// taken back.
+/// Two clients queue messages while a turn is running. The queue is reordered, and both messages
+/// are removed.
 fn is_sorted(room: &mut Room, turn: &str) {
     let [starts, first, second] = room.some();
     room.start(starts, turn, "call c read ask\nwait\n+ done c");
@@ -297,7 +297,7 @@ fn is_sorted(room: &mut Room, turn: &str) {
     room.ends(turn, "turnComplete");
 }
 
-/// One opens another chat, which those with chats hear of.
+/// A client creates a second chat. Every client whose release has chats is notified.
 fn is_elsewhere(room: &mut Room, turn: &str) {
     let opens = room.one_since(Release::V0_4);
     let chat = format!("ahp-chat:/other-{turn}");

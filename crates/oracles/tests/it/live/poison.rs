@@ -1,5 +1,5 @@
-//! What a release does not know, or never does, does not keep its client from
-//! the rest.
+//! Unknown channels and requests that stay unanswered do not disturb the rest of a client's
+//! session.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::actor::SESSION;
 use super::{Actor, Host};
 use crate::releases::each_release;
 
-/// Channels that no release before 0.9 has, and one that nobody has.
+/// Channels that only newer releases have, and one of an unknown scheme.
 const STRANGE: [&str; 4] = [
     "ahp-canvas:/c",
     "ahp-automations://",
@@ -19,7 +19,8 @@ const STRANGE: [&str; 4] = [
     "unheard-of:/x",
 ];
 
-/// Channels that can't be had are left out of what a client is greeted with.
+/// `initialize` with unknown channels among the initial subscriptions succeeds and returns
+/// snapshots of the known ones only.
 fn is_greeted(release: Release) {
     let host = Host::start();
     let Some(mut first) = Actor::of(release, "first") else {
@@ -52,8 +53,8 @@ fn is_greeted(release: Release) {
 
 each_release!(is_greeted);
 
-/// Up to 0.5.1 official clients answer nothing that they are asked: a turn
-/// that needs something of them goes on without it.
+/// Official clients up to 0.5.1 do not answer requests of the host. A turn that needs such an
+/// answer continues without it.
 fn goes_on_without_an_answer(release: Release) {
     let host = Host::start();
     let Some(mut actor) = Actor::of(release, "silent") else {

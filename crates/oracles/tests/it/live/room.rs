@@ -1,6 +1,5 @@
-//! Clients of several releases in one session: each of them acts, all of them
-//! hear of it, and in the end each sees what there is as far as its release
-//! has words for it.
+//! Clients of several releases in one session. Each of them acts and receives the actions of the
+//! others; in the end each state equals the host's, as far as the release can express it.
 
 use agenthost_protocol::version::Release;
 use agenthost_testkit::{Generator, GeneratorOptions};
@@ -9,10 +8,10 @@ use super::happenings::is_chosen;
 use super::{Actor, Host};
 use crate::releases::seeds;
 
-/// How many rooms there are, unless `SEEDS` says otherwise.
+/// Number of generated rooms; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 4;
 
-/// Who is there.
+/// Releases of the clients in a room of five.
 const SOME: [Release; 5] = [
     Release::V1_0,
     Release::V0_5_2,
@@ -21,16 +20,16 @@ const SOME: [Release; 5] = [
     Release::V0_1,
 ];
 
-/// How much happens in a room.
+/// Number of random events in a room.
 const ROUNDS: u32 = 8;
 
-/// A session with clients in it.
+/// A host, a session, and the clients that are subscribed to it.
 pub(super) struct Room {
     pub(super) generator: Generator,
     pub(super) actors: Vec<Actor>,
-    /// Turns that are over, the first one first.
+    /// Ids of completed turns, the oldest first.
     pub(super) turns: Vec<String>,
-    // Clients end before their host does.
+    // Declared last: clients have to be dropped before their host.
     host: Host,
 }
 
@@ -58,7 +57,7 @@ impl Room {
         }
     }
 
-    /// Somebody by chance, and another for each more that is wanted.
+    /// Picks `COUNT` distinct clients at random.
     pub(super) fn some<const COUNT: usize>(&mut self) -> [usize; COUNT] {
         let mut left: Vec<_> = (0..self.actors.len()).collect();
         std::array::from_fn(|_| {
@@ -68,7 +67,7 @@ impl Room {
         })
     }
 
-    /// One of those whom a release is not too old for.
+    /// Picks a random client of this release or a later one.
     pub(super) fn one_since(&mut self, release: Release) -> usize {
         let able = self.actors.iter().enumerate();
         let able = able.filter(|(_, actor)| actor.release >= release);
@@ -76,7 +75,7 @@ impl Room {
         *self.generator.pick(&able).unwrap()
     }
 
-    /// Somebody who has left comes back.
+    /// Reconnects a client, either with its last `serverSeq` or with 0.
     pub(super) fn comes_back(&mut self, who: usize) {
         let actor = &mut self.actors[who];
         let seen = *self.generator.pick(&[actor.seen, 0]).unwrap();
