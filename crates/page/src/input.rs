@@ -4,6 +4,8 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+#[cfg(any(target_arch = "wasm32", test))]
+mod reader;
 mod terminals;
 
 use std::collections::BTreeMap;
@@ -12,6 +14,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
+#[cfg(any(target_arch = "wasm32", test))]
+pub(crate) use reader::read_input;
 pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
