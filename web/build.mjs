@@ -66,7 +66,12 @@ await cp(resolve(root, "public"), target, { recursive: true });
 
 const result = await esbuild.build({
   absWorkingDir: root,
-  entryPoints: { app: "src/main.ts", worker: mock ? "tests/mock-worker.ts" : "src/worker.ts", terminal: "src/terminal-view.ts" },
+  entryPoints: {
+    app: "src/main.ts",
+    worker: mock ? "tests/mock-worker.ts" : "src/worker.ts",
+    terminal: "src/terminal-view.ts",
+    highlight: "src/highlight.ts",
+  },
   outdir: target,
   plugins: [svelte],
   bundle: true,

@@ -3,7 +3,7 @@
 const CACHE = "agenthost-shell";
 const SHELL = ["/", "/app.js", "/app.css", "/worker.js", "/page.wasm", "/icon.svg", "/manifest.webmanifest"];
 /** Files that are kept once they were used. */
-const LAZY = ["/terminal.js"];
+const LAZY = ["/terminal.js", "/highlight.js"];
 
 self.addEventListener("install", (event) => {
   event.waitUntil(

@@ -10,7 +10,8 @@
 )]
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+
+use agenthost_protocol::sorted::SortedMap;
 
 use crate::core::PageCore;
 use crate::input::{TimedInput, read_input};
@@ -18,7 +19,7 @@ use crate::input::{TimedInput, read_input};
 thread_local! {
     static CORE: RefCell<PageCore> = RefCell::new(PageCore::new());
     /// Regions that JavaScript holds, by address.
-    static REGIONS: RefCell<BTreeMap<usize, Box<[u8]>>> = const { RefCell::new(BTreeMap::new()) };
+    static REGIONS: RefCell<SortedMap<usize, Box<[u8]>>> = const { RefCell::new(SortedMap::new()) };
 }
 
 /// Keeps a region until JavaScript returns its address.

@@ -4,14 +4,15 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+mod json;
 #[cfg(any(target_arch = "wasm32", test))]
 mod reader;
 mod terminals;
 
-use std::collections::BTreeMap;
-
+use agenthost_protocol::wire::{Json, Object};
 use serde::Deserialize;
-use serde_json::Value;
+
+use self::json::{read_json, read_object};
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
 #[cfg(any(target_arch = "wasm32", test))]
@@ -108,12 +109,14 @@ pub enum PageCommand {
     AnswerForm {
         key: String,
         response: FormResponse,
-        answers: BTreeMap<String, Value>,
+        #[serde(deserialize_with = "read_object")]
+        answers: Object,
     },
     DraftForm {
         key: String,
         question_id: String,
-        answer: Value,
+        #[serde(deserialize_with = "read_json")]
+        answer: Json,
     },
     SetDraft {
         chat: Option<String>,

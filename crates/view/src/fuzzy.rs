@@ -5,8 +5,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-
+use agenthost_protocol::sorted::{SortedSet, sort_by_number};
 use serde::Serialize;
 
 use self::pattern::QueryWord;
@@ -79,7 +78,7 @@ impl FuzzyFinder {
             label_chars.extend(label.chars().take(MAX_LABEL_CHARS));
             found.extend(self.match_label(&words, &label_chars, index));
         }
-        found.sort_by_key(|found| (Reverse(found.score), found.index));
+        sort_by_number(&mut found, |found| -i128::from(found.score));
         found.truncate(limit);
         found
     }
@@ -91,13 +90,11 @@ impl FuzzyFinder {
         index: usize,
     ) -> Option<FuzzyMatch> {
         self.scorer.start_label(label, self.kind);
-        let mut places = Vec::new();
+        let mut places = SortedSet::new();
         let mut score = 0;
         for word in words {
             score += self.scorer.score(word, label, &mut places)?;
         }
-        places.sort_unstable();
-        places.dedup();
         Some(FuzzyMatch {
             index,
             score: u32::try_from(score).unwrap_or_default(),
@@ -107,7 +104,7 @@ impl FuzzyFinder {
 }
 
 /// Joins adjacent characters to ranges in UTF-16 code units.
-fn to_ranges(places: &[usize], label: &[char]) -> Vec<(u32, u32)> {
+fn to_ranges(places: &SortedSet<usize>, label: &[char]) -> Vec<(u32, u32)> {
     let mut places = places.iter().peekable();
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     let mut unit = 0;

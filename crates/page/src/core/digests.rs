@@ -1,6 +1,6 @@
 //! Digests of the mirrored channels, to compare the state of two clients.
 
-use std::collections::BTreeMap;
+use agenthost_protocol::sorted::SortedMap;
 
 use serde::Serialize;
 
@@ -23,8 +23,8 @@ impl PageCore {
         }
     }
 
-    fn digests(&self) -> serde_json::Result<BTreeMap<String, ChannelDigest>> {
-        let mut digests = BTreeMap::new();
+    fn digests(&self) -> serde_json::Result<SortedMap<String, ChannelDigest>> {
+        let mut digests = SortedMap::new();
         if let Some(engine) = &self.engine {
             for channel in engine.channels() {
                 // Text, because the code that encodes is compiled for each kind of writer.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use agenthost_protocol::wire::{Document, Entries, Items, Limits, Node};
+use agenthost_protocol::wire::{DecodeError, Document, Entries, Items, Limits, Node};
 use serde::de::value::CowStrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer,
@@ -12,20 +12,27 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-/// The error of a text that is not an input.
+/// The error of a text that is not an input. It has no description: the worker is built together
+/// with the core, and the descriptions of all inputs would be a large part of the file.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct InputError(String);
+#[error("not an input")]
+pub(crate) struct InputError;
 
 impl Error for InputError {
-    fn custom<T: fmt::Display>(problem: T) -> Self {
-        InputError(problem.to_string())
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        InputError
+    }
+}
+
+impl From<DecodeError> for InputError {
+    fn from(_: DecodeError) -> Self {
+        InputError
     }
 }
 
 /// Decodes an input of the worker.
 pub(crate) fn read_input<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
-    let document = Document::parse(text, Limits::STATE).map_err(InputError::custom)?;
+    let document = Document::parse(text, Limits::STATE).map_err(|_| InputError)?;
     T::deserialize(InputNode(document.root()))
 }
 
@@ -40,11 +47,11 @@ impl<'de> Deserializer<'de> for InputNode<'de> {
         if self.0.is_null() {
             visitor.visit_unit()
         } else if self.0.is_text() {
-            visitor.visit_string(text(self.0)?.into_owned())
+            visitor.visit_string(self.0.text()?.into_owned())
         } else if self.0.is_object() {
             self.deserialize_map(visitor)
         } else if self.0.is_array() {
-            let items = self.0.items().map_err(InputError::custom)?;
+            let items = self.0.items()?;
             visitor.visit_seq(InputItems(items))
         } else if let Some(number) = self.0.number() {
             if let Ok(number) = number.parse() {
@@ -52,15 +59,15 @@ impl<'de> Deserializer<'de> for InputNode<'de> {
             } else if let Ok(number) = number.parse() {
                 visitor.visit_u64(number)
             } else {
-                visitor.visit_f64(number.parse().map_err(InputError::custom)?)
+                visitor.visit_f64(number.parse().map_err(|_| InputError)?)
             }
         } else {
-            visitor.visit_bool(self.0.boolean().map_err(InputError::custom)?)
+            visitor.visit_bool(self.0.boolean()?)
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        let entries = self.0.entries().map_err(InputError::custom)?;
+        let entries = self.0.entries()?;
         visitor.visit_map(InputEntries {
             entries,
             value: None,
@@ -99,17 +106,17 @@ impl<'de> Deserializer<'de> for InputNode<'de> {
         visitor: V,
     ) -> Result<V::Value, InputError> {
         if self.0.is_text() {
-            return visitor.visit_enum(IntoDeserializer::<InputError>::into_deserializer(text(
-                self.0,
-            )?));
+            return visitor.visit_enum(IntoDeserializer::<InputError>::into_deserializer(
+                self.0.text()?,
+            ));
         }
-        let mut entries = self.0.entries().map_err(InputError::custom)?;
+        let mut entries = self.0.entries()?;
         match (entries.next(), entries.next()) {
             (Some((name, payload)), None) => visitor.visit_enum(InputVariant {
                 name,
                 payload: InputNode(payload),
             }),
-            _ => Err(InputError::custom("expected an object with one field")),
+            _ => Err(InputError),
         }
     }
 
@@ -117,10 +124,6 @@ impl<'de> Deserializer<'de> for InputNode<'de> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct seq tuple tuple_struct identifier ignored_any
     }
-}
-
-fn text(node: Node<'_>) -> Result<Cow<'_, str>, InputError> {
-    node.text().map_err(InputError::custom)
 }
 
 /// The items of an array.
@@ -167,7 +170,7 @@ impl<'de> MapAccess<'de> for InputEntries<'de> {
     ) -> Result<V::Value, InputError> {
         match self.value.take() {
             Some(value) => seed.deserialize(InputNode(value)),
-            None => Err(InputError::custom("expected a key before a value")),
+            None => Err(InputError),
         }
     }
 }
@@ -195,7 +198,7 @@ impl<'de> VariantAccess<'de> for InputNode<'de> {
     type Error = InputError;
 
     fn unit_variant(self) -> Result<(), InputError> {
-        Err(InputError::custom("expected a string"))
+        Err(InputError)
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(

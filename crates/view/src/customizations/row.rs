@@ -1,11 +1,10 @@
 //! Rows of the tree.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{
     ChildCustomization, ContainerBase, Customization, CustomizationBase, LoadState, SessionState,
 };
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -318,7 +317,7 @@ impl<'a> RowContext<'a> {
             | ChildCustomization::Rule(_)
             | ChildCustomization::Unknown(_) => None,
         });
-        let files: BTreeSet<_> = files.collect();
+        let files: SortedSet<_> = files.collect();
         Some(CodeApproval {
             state,
             key,

@@ -1,6 +1,8 @@
 //! The best place of a word in a label, in the manner of fzf: starts of words and consecutive
 //! characters count more, gaps count less.
 
+use agenthost_protocol::sorted::SortedSet;
+
 use super::LabelKind;
 use super::pattern::{QueryWord, WordKind};
 
@@ -52,7 +54,7 @@ impl LabelScorer {
         &mut self,
         word: &QueryWord,
         label: &[char],
-        places: &mut Vec<usize>,
+        places: &mut SortedSet<usize>,
     ) -> Option<i32> {
         word.fold_label(label, &mut self.folded);
         match word.kind {
@@ -89,7 +91,7 @@ impl LabelScorer {
     }
 
     /// Finds the best match of the characters of a word in their order.
-    fn score_scattered(&mut self, word: &[char], places: &mut Vec<usize>) -> Option<i32> {
+    fn score_scattered(&mut self, word: &[char], places: &mut SortedSet<usize>) -> Option<i32> {
         let mut label = self.folded.iter();
         if !word.iter().all(|c| label.any(|other| other == c)) {
             return None;
@@ -148,14 +150,14 @@ impl LabelScorer {
     }
 
     /// Adds the indices of the best match of the whole word, and returns its score.
-    fn trace_back(&self, rows: usize, places: &mut Vec<usize>) -> Option<i32> {
+    fn trace_back(&self, rows: usize, places: &mut SortedSet<usize>) -> Option<i32> {
         let width = self.folded.len();
         let cell = |row: usize, end: usize| self.matches.get(row * width + end).copied().flatten();
         let last_row = rows.checked_sub(1)?;
         let ends = (0..width).filter_map(|end| Some((cell(last_row, end)?.score, end)));
         let (score, mut end) = ends.max_by_key(|(score, end)| (*score, std::cmp::Reverse(*end)))?;
         for row in (0..rows).rev() {
-            places.push(end);
+            places.insert(end);
             end = cell(row, end)?.end;
         }
         Some(score)
