@@ -84,6 +84,7 @@ const builds = [
     entryPoints: {
       worker: mock ? "tests/mock-worker.ts" : "src/worker.ts",
       terminal: "src/terminal-view.ts",
+      highlight: "src/highlight.ts",
       "mcp-app": "src/mcp-app.ts",
     },
   },

@@ -3,7 +3,7 @@
 const CACHE = "agenthost-shell";
 const SHELL = ["/", "/app.js", "/app.css", "/worker.js", "/page.wasm", "/icon.svg", "/manifest.webmanifest"];
 /** Files that are kept once they were used. */
-const LAZY = /^\/(terminal|mcp-app|chunk-[A-Z0-9]+)\.js$/;
+const LAZY = /^\/(terminal|highlight|mcp-app|chunk-[A-Z0-9]+)\.js$/;
 
 self.addEventListener("install", (event) => {
   event.waitUntil(

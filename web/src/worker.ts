@@ -2,11 +2,13 @@
 // with them. Patches go to the page at most once a frame, and never before the page has applied the last ones.
 
 import { PageCore, type CoreEffect, type CoreInput } from "./bridge";
-import type { PageMessage, WorkerMessage } from "./contract";
-import { highlightLines } from "./highlight";
+import type { PageMessage, TextRun, WorkerMessage } from "./contract";
 import { loadState, saveState } from "./saved-state";
 
 const FRAME_MS = 16;
+
+/** The bundler leaves an address in a variable alone. */
+const HIGHLIGHTER: string = "/highlight.js";
 
 let core: PageCore | undefined;
 let socket: WebSocket | undefined;
@@ -43,10 +45,23 @@ scope.onmessage = ({ data }) => {
       scheduleFrame();
       return;
     case "highlight":
-      scope.postMessage({ type: "highlighted", id: data.id, lines: highlightLines(data.language, data.text) });
+      void highlight(data);
       return;
   }
 };
+
+/** Highlights code. The highlighter is a file of its own, which is loaded with the first code. */
+async function highlight({ id, language, text }: Extract<PageMessage, { type: "highlight" }>): Promise<void> {
+  let lines: TextRun[][];
+  try {
+    const { highlightLines } = (await import(HIGHLIGHTER)) as typeof import("./highlight");
+    lines = highlightLines(language, text);
+  } catch {
+    // Without the host, a browser that has shown no code yet shows it without colors.
+    lines = text.split("\n").map((line) => [[line, 0]]);
+  }
+  scope.postMessage({ type: "highlighted", id, lines });
+}
 
 async function open({ url, clientId, name }: Extract<PageMessage, { type: "open" }>): Promise<void> {
   const [loaded, saved] = await Promise.all([PageCore.load("/page.wasm"), loadState(clientId)]);

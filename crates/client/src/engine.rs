@@ -12,15 +12,17 @@ mod recovery;
 mod response;
 mod saved_state;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
-use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
+use agenthost_protocol::action::{Action, ActionOrigin, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{
-    ClientCapabilities, DispatchActionParams, Implementation, SubscribeParams, UnsubscribeParams,
+    ClientCapabilities, Implementation, SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq};
 use agenthost_protocol::rpc::{CallError, Command, HostNotification, Message, RequestId, encode};
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Limits};
 use serde::Serialize;
@@ -31,7 +33,7 @@ use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
 pub use response::ClientResponse;
-pub use saved_state::SavedEngine;
+pub use saved_state::{DispatchedAction, SavedEngine};
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
 #[derive(Debug, Clone)]
@@ -121,7 +123,7 @@ pub struct ClientEngine {
     last_request_id: u64,
     last_client_seq: i64,
     mirror: ChannelMirror,
-    requests: BTreeMap<u64, PendingRequest>,
+    requests: SortedMap<u64, PendingRequest>,
     outgoing: VecDeque<String>,
     updates: VecDeque<ClientUpdate>,
     responses: VecDeque<ClientResponse>,
@@ -150,7 +152,7 @@ impl ClientEngine {
             last_request_id: 0,
             last_client_seq: 0,
             mirror: ChannelMirror::default(),
-            requests: BTreeMap::new(),
+            requests: SortedMap::new(),
             outgoing: VecDeque::new(),
             updates: VecDeque::new(),
             responses: VecDeque::new(),
@@ -280,6 +282,7 @@ impl ClientEngine {
     /// and [`EngineError::Encode`] if the action cannot be encoded.
     pub fn dispatch(&mut self, channel: &Uri, action: Action) -> Result<ClientSeq, EngineError> {
         let client_seq = ClientSeq(self.last_client_seq + 1);
+        let action = Arc::new(action);
         self.mirror.dispatch(channel, client_seq, &action)?;
         self.last_client_seq = client_seq.0;
         if self.phase == EnginePhase::Live {
@@ -430,12 +433,12 @@ impl ClientEngine {
         &mut self,
         channel: &Uri,
         client_seq: ClientSeq,
-        action: Action,
+        action: Arc<Action>,
     ) -> Result<(), EngineError> {
-        let params = DispatchActionParams {
+        let params = DispatchedAction {
             channel: channel.clone(),
             client_seq,
-            action: ReceivedAction::Valid(action),
+            action,
         };
         let text = encode::notification("dispatchAction", &params)?;
         self.outgoing.push_back(text);

@@ -27,7 +27,8 @@ mod transport;
 #[cfg(feature = "transport")]
 pub use client::{Client, ClientError, ClientOptions};
 pub use engine::{
-    ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase, HostInfo, SavedEngine,
+    ClientEngine, ClientResponse, ClientUpdate, DispatchedAction, EngineOptions, EnginePhase,
+    HostInfo, SavedEngine,
 };
 pub use error::EngineError;
 pub use optimistic::{

@@ -7,6 +7,7 @@
 //! only the confirmed state; the optimistic state is computed from it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -31,7 +32,7 @@ pub struct PendingAction {
     /// The sequence number that the client gave the action.
     pub client_seq: ClientSeq,
     /// The action as it was dispatched.
-    pub action: Action,
+    pub action: Arc<Action>,
 }
 
 /// The limit of [`MAX_PENDING_ACTIONS`] is reached.
@@ -73,7 +74,7 @@ impl OptimisticState {
     pub fn dispatch(
         &mut self,
         client_seq: ClientSeq,
-        action: Action,
+        action: Arc<Action>,
     ) -> Result<(), TooManyPending> {
         if self.pending.len() >= MAX_PENDING_ACTIONS {
             return Err(TooManyPending);
@@ -92,22 +93,19 @@ impl OptimisticState {
         client_seq: ClientSeq,
         action: &Action,
     ) -> Result<(), StateDiverged> {
-        let head = self.pending.front();
-        let is_unchanged =
-            head.is_some_and(|head| head.client_seq == client_seq && head.action == *action);
         self.remove_pending(client_seq);
-        if is_unchanged && self.pending.is_empty() {
-            self.optimistic = reduce_confirmed(&mut self.confirmed, action)?;
-            return Ok(());
-        }
         self.apply_foreign(action)
     }
 
     /// Applies an action of another client, or of the host itself.
     pub fn apply_foreign(&mut self, action: &Action) -> Result<(), StateDiverged> {
-        reduce_confirmed(&mut self.confirmed, action)?;
-        self.rebase();
-        Ok(())
+        match self.confirmed.reduce(action) {
+            Outcome::Applied | Outcome::NoOp => {
+                self.rebase();
+                Ok(())
+            }
+            Outcome::WrongChannel | Outcome::Invalid(_) => Err(StateDiverged),
+        }
     }
 
     /// Removes an action that the host rejected, and its effect on the optimistic state.
@@ -139,16 +137,5 @@ impl OptimisticState {
         for pending in &self.pending {
             drop(self.optimistic.reduce(&pending.action));
         }
-    }
-}
-
-/// Applies an action of the host to the confirmed state and returns a clone of the result.
-fn reduce_confirmed(
-    state: &mut ChannelState,
-    action: &Action,
-) -> Result<ChannelState, StateDiverged> {
-    match state.reduce(action) {
-        Outcome::Applied | Outcome::NoOp => Ok(state.clone()),
-        Outcome::WrongChannel | Outcome::Invalid(_) => Err(StateDiverged),
     }
 }

@@ -10,15 +10,16 @@
 )]
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+
+use agenthost_protocol::sorted::SortedMap;
 
 use crate::core::PageCore;
-use crate::input::TimedInput;
+use crate::input::{TimedInput, read_input};
 
 thread_local! {
     static CORE: RefCell<PageCore> = RefCell::new(PageCore::new());
     /// Regions that JavaScript holds, by address.
-    static REGIONS: RefCell<BTreeMap<usize, Box<[u8]>>> = const { RefCell::new(BTreeMap::new()) };
+    static REGIONS: RefCell<SortedMap<usize, Box<[u8]>>> = const { RefCell::new(SortedMap::new()) };
 }
 
 /// Keeps a region until JavaScript returns its address.
@@ -46,9 +47,10 @@ pub(crate) extern "C" fn page_alloc(length: usize) -> *mut u8 {
 pub(crate) extern "C" fn page_step(address: *mut u8, length: usize) -> *mut u8 {
     let input = take_back(address).unwrap_or_default();
     let input = input.get(..length).unwrap_or_default();
-    let effects = match serde_json::from_slice::<TimedInput>(input) {
+    // The worker sends nothing but valid inputs.
+    let input = std::str::from_utf8(input).unwrap_or_default();
+    let effects = match read_input::<TimedInput>(input) {
         Ok(input) => CORE.with_borrow_mut(|core| core.step(input)),
-        // The worker sends nothing else.
         Err(_) => Vec::new(),
     };
     let text = serde_json::to_vec(&effects).unwrap_or_else(|_| b"[]".to_vec());

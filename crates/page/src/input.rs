@@ -8,20 +8,25 @@ mod apps;
 mod chats;
 mod customizations;
 mod files;
+mod json;
+#[cfg(any(target_arch = "wasm32", test))]
+mod reader;
 mod sessions;
 mod settings;
 mod terminals;
 
-use std::collections::BTreeMap;
-
+use agenthost_protocol::wire::{Json, Object};
 use serde::Deserialize;
-use serde_json::Value;
+
+use self::json::{read_json, read_object};
 
 pub(crate) use annotations::AnnotationCommand;
 pub(crate) use apps::AppCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use files::FileCommand;
+#[cfg(any(target_arch = "wasm32", test))]
+pub(crate) use reader::read_input;
 pub(crate) use sessions::SessionCommand;
 pub(crate) use settings::SettingsCommand;
 pub(crate) use terminals::TerminalCommand;
@@ -109,12 +114,14 @@ pub enum PageCommand {
     AnswerForm {
         key: String,
         response: FormResponse,
-        answers: BTreeMap<String, Value>,
+        #[serde(deserialize_with = "read_object")]
+        answers: Object,
     },
     DraftForm {
         key: String,
         question_id: String,
-        answer: Value,
+        #[serde(deserialize_with = "read_json")]
+        answer: Json,
     },
     SetDraft {
         chat: Option<String>,

@@ -73,11 +73,23 @@ pub(crate) fn expand_text(
     let identifiers: Vec<_> = cases.known.iter().map(|case| case.identifier).collect();
     let wires: Vec<_> = cases.known.iter().map(|case| &case.wire).collect();
     let open = cases.unknown.is_some();
-    let otherwise = match cases.unknown {
-        Some(unknown) => quote!(::std::result::Result::Ok(Self::#unknown(text.into()))),
-        None => quote!(::std::result::Result::Err(
-            ::agenthost_protocol::wire::DecodeError::not_one_of(&text, &[#(#wires),*])
-        )),
+    let arms = index_arms(
+        identifiers
+            .iter()
+            .map(|identifier| quote!(Self::#identifier)),
+    );
+    let decode = match cases.unknown {
+        Some(unknown) => quote! {
+            let text = node.text()?;
+            let ::std::option::Option::Some(index) =
+                ::agenthost_protocol::wire::name_index(&[#(#wires),*], &text)
+            else {
+                return ::std::result::Result::Ok(Self::#unknown(text.into()));
+            };
+        },
+        None => quote! {
+            let index = ::agenthost_protocol::wire::decode_name(node, &[#(#wires),*])?;
+        },
     };
     let unknown_text = cases
         .unknown
@@ -98,11 +110,8 @@ pub(crate) fn expand_text(
             fn decode(
                 node: ::agenthost_protocol::wire::Node<'_>,
             ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
-                let text = node.text()?;
-                match &*text {
-                    #(#wires => ::std::result::Result::Ok(Self::#identifiers),)*
-                    _ => #otherwise,
-                }
+                #decode
+                ::std::result::Result::Ok(match index { #arms })
             }
 
             fn shape() -> ::agenthost_protocol::wire::Shape {
@@ -133,15 +142,15 @@ pub(crate) fn expand_union(
 ) -> Result<TokenStream> {
     let cases = read_variants(container, variants)?;
     let wires: Vec<_> = cases.known.iter().map(|case| &case.wire).collect();
-    let decode = cases.known.iter().map(|case| {
-        let (identifier, wire) = (case.identifier, &case.wire);
+    let arms = index_arms(cases.known.iter().map(|case| {
+        let identifier = case.identifier;
         match case.payload {
             Some(_) => quote! {
-                #wire => ::agenthost_protocol::wire::Wire::decode(node).map(Self::#identifier),
+                ::agenthost_protocol::wire::Wire::decode(node).map(Self::#identifier)
             },
-            None => quote!(#wire => ::std::result::Result::Ok(Self::#identifier),),
+            None => quote!(::std::result::Result::Ok(Self::#identifier)),
         }
-    });
+    }));
     let encode = cases.known.iter().map(|case| {
         let (identifier, wire) = (case.identifier, &case.wire);
         match case.payload {
@@ -166,11 +175,18 @@ pub(crate) fn expand_union(
         }
     });
     let open = cases.unknown.is_some();
-    let otherwise = match cases.unknown {
-        Some(unknown) => quote!(::std::result::Result::Ok(Self::#unknown(node.into()))),
-        None => quote!(::std::result::Result::Err(
-            ::agenthost_protocol::wire::DecodeError::not_one_of(&value, &[#(#wires),*]).within(#tag)
-        )),
+    let decode = match cases.unknown {
+        Some(unknown) => quote! {
+            let value = node.tag(#tag)?;
+            let ::std::option::Option::Some(index) =
+                ::agenthost_protocol::wire::name_index(&[#(#wires),*], &value)
+            else {
+                return ::std::result::Result::Ok(Self::#unknown(node.into()));
+            };
+        },
+        None => quote! {
+            let index = ::agenthost_protocol::wire::decode_tag(node, #tag, &[#(#wires),*])?;
+        },
     };
     let encode_unknown = cases.unknown.map(|unknown| {
         quote! {
@@ -192,11 +208,8 @@ pub(crate) fn expand_union(
             fn decode(
                 node: ::agenthost_protocol::wire::Node<'_>,
             ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
-                let value = node.tag(#tag)?;
-                match &*value {
-                    #(#decode)*
-                    _ => #otherwise,
-                }
+                #decode
+                match index { #arms }
             }
 
             fn shape() -> ::agenthost_protocol::wire::Shape {
@@ -211,4 +224,17 @@ pub(crate) fn expand_union(
 
         #object
     })
+}
+
+/// Generates the arms of a match on the index of a variant; the last variant has the arm `_`.
+fn index_arms(values: impl ExactSizeIterator<Item = TokenStream>) -> TokenStream {
+    let last = values.len().saturating_sub(1);
+    let arms = values.enumerate().map(|(index, value)| {
+        if index == last {
+            quote!(_ => #value,)
+        } else {
+            quote!(#index => #value,)
+        }
+    });
+    quote!(#(#arms)*)
 }

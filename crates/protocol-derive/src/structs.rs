@@ -117,55 +117,36 @@ fn read_fields<'a>(
 }
 
 fn decode(fields: &[Field<'_>]) -> TokenStream {
+    let mut names = Vec::new();
     let mut slots = Vec::new();
-    let mut arms = Vec::new();
-    let mut values = Vec::new();
-    for field in fields {
-        let identifier = field.identifier;
-        match &field.position {
-            FieldPosition::Named(wire) => {
-                let slot =
-                    format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
-                slots.push(quote!(let mut #slot = ::std::option::Option::None;));
-                let read = if field.no_null {
-                    quote!(read_field_not_null)
-                } else {
-                    quote!(read_field)
-                };
-                arms.push(quote! {
-                    #wire => ::agenthost_protocol::wire::#read(&mut #slot, #wire, value)?,
-                });
-                values.push(if field.default {
-                    quote!(#identifier: #slot.unwrap_or_default(),)
-                } else {
-                    quote! {
-                        #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,
-                    }
-                });
-            }
-            FieldPosition::Flat => values.push(quote! {
-                #identifier: ::agenthost_protocol::wire::Wire::decode(node)?,
-            }),
-        }
-    }
-    let entries = if arms.is_empty() {
-        quote!(node.entries()?;)
-    } else {
-        quote! {
-            for (key, value) in node.entries()? {
-                match &*key {
-                    #(#arms)*
-                    _ => {}
-                }
-            }
-        }
-    };
+    let values: Vec<_> = fields
+        .iter()
+        .map(|field| {
+            let identifier = field.identifier;
+            let FieldPosition::Named(wire) = &field.position else {
+                return quote!(#identifier: ::agenthost_protocol::wire::Wire::decode(node)?,);
+            };
+            let slot = format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
+            let node = if field.no_null {
+                quote!(::agenthost_protocol::wire::reject_null(#slot, #wire)?)
+            } else {
+                quote!(#slot)
+            };
+            let decode = if field.default {
+                quote!(decode_field_or_default)
+            } else {
+                quote!(decode_field)
+            };
+            names.push(wire);
+            slots.push(slot);
+            quote!(#identifier: ::agenthost_protocol::wire::#decode(#node, #wire)?,)
+        })
+        .collect();
     quote! {
         fn decode(
             node: ::agenthost_protocol::wire::Node<'_>,
         ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
-            #(#slots)*
-            #entries
+            let [#(#slots),*] = ::agenthost_protocol::wire::find_fields(node, &[#(#names),*])?;
             ::std::result::Result::Ok(Self { #(#values)* })
         }
     }

@@ -66,6 +66,7 @@ pub mod resource;
 pub mod root;
 pub mod rpc;
 pub mod session;
+pub mod sorted;
 pub mod state_view;
 pub mod terminal;
 pub mod text;

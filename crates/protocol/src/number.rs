@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::wire::{DecodeError, Node, Shape, Wire};
+use crate::wire::{DecodeError, Json, Node, Shape, Wire};
 
 /// A duration or point in time, in whole milliseconds.
 ///
@@ -49,13 +49,28 @@ impl Wire for Number {
     }
 }
 
+impl Number {
+    /// Returns the number as an integer, if it is one and not too large for a double.
+    fn to_integer(self) -> Option<i64> {
+        // 2^53: up to this value every integer is exactly representable as a double.
+        let is_exact = self.0.fract() == 0.0 && self.0.abs() <= 9_007_199_254_740_992.0;
+        is_exact.then_some(self.0 as i64)
+    }
+}
+
+impl From<Number> for Json {
+    fn from(number: Number) -> Self {
+        number
+            .to_integer()
+            .map_or_else(|| Json::from(number.0), Json::from)
+    }
+}
+
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // 2^53: up to this value every integer is exactly representable as a double.
-        if self.0.fract() == 0.0 && self.0.abs() <= 9_007_199_254_740_992.0 {
-            serializer.serialize_i64(self.0 as i64)
-        } else {
-            serializer.serialize_f64(self.0)
+        match self.to_integer() {
+            Some(integer) => serializer.serialize_i64(integer),
+            None => serializer.serialize_f64(self.0),
         }
     }
 }

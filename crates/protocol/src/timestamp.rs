@@ -1,9 +1,9 @@
 //! Timestamps in their wire format.
 
+mod rfc3339;
+
 use std::fmt;
 use std::sync::Arc;
-
-use jiff::SignedDuration;
 
 use crate::ids::text_types;
 use crate::number::Millis;
@@ -37,31 +37,28 @@ impl Timestamp {
     /// Creates a timestamp from milliseconds since 1970, in UTC. Values outside of the years
     /// -9999 to 9999 are clamped to that range.
     pub fn from_millis(millis: Millis) -> Timestamp {
-        let end = if millis.0 < 0 {
-            jiff::Timestamp::MIN
-        } else {
-            jiff::Timestamp::MAX
-        };
-        let point = jiff::Timestamp::from_millisecond(millis.0).unwrap_or(end);
-        Timestamp::new(format!("{point:.3}"))
+        let millis = millis.0.clamp(rfc3339::MIN_MS, rfc3339::MAX_MS);
+        Timestamp::new(rfc3339::format(millis))
     }
 
     /// Returns the milliseconds since 1970.
     pub fn to_millis(&self) -> Result<Millis, TimestampError> {
-        self.parse().map(|point| Millis(point.as_millisecond()))
+        rfc3339::parse(self.as_str())
+            .map(Millis)
+            .ok_or_else(|| TimestampError::NotRfc3339(self.beginning()))
     }
 
     /// Returns an error if the text can't be parsed.
     pub fn check(&self) -> Result<(), TimestampError> {
-        self.parse().map(|_| ())
+        self.to_millis().map(|_| ())
     }
 
     /// Returns the timestamp `duration` later, in UTC with milliseconds.
     pub fn plus(&self, duration: Millis) -> Result<Timestamp, TimestampError> {
-        self.parse()?
-            .checked_add(SignedDuration::from_millis(duration.0))
-            .map(|end| Timestamp::new(format!("{end:.3}")))
-            .map_err(|_| TimestampError::OutOfRange {
+        let end = self.to_millis()?.0.checked_add(duration.0);
+        end.filter(|end| (rfc3339::MIN_MS..=rfc3339::MAX_MS).contains(end))
+            .map(|end| Timestamp::new(rfc3339::format(end)))
+            .ok_or_else(|| TimestampError::OutOfRange {
                 timestamp: self.beginning(),
                 duration_ms: duration.0,
             })
@@ -70,11 +67,5 @@ impl Timestamp {
     /// Returns the first 40 characters for error messages, because peers choose the text.
     fn beginning(&self) -> String {
         self.as_str().chars().take(40).collect()
-    }
-
-    fn parse(&self) -> Result<jiff::Timestamp, TimestampError> {
-        self.as_str()
-            .parse()
-            .map_err(|_| TimestampError::NotRfc3339(self.beginning()))
     }
 }

@@ -23,7 +23,10 @@ pub use agenthost_protocol_derive::Wire;
 pub use document::{Document, Limits};
 pub use encode::{EncodeFields, encode_object, write_field};
 pub use error::{DecodeError, ParseError};
-pub use field::{read_field, read_field_not_null, take_field};
+pub use field::{
+    decode_field, decode_field_or_default, decode_name, decode_tag, find_fields, name_index,
+    reject_null,
+};
 pub use node::{Entries, Items, Node};
 pub use shape::{FieldShape, NamedShape, Shape, TextKind, empty_object_shape, flatten_shape};
 pub use standalone::{Standalone, Variant};

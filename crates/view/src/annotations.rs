@@ -8,12 +8,11 @@ mod meta;
 mod place;
 mod review;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use agenthost_protocol::annotations::{Annotation, AnnotationEntry, AnnotationsState};
 use agenthost_protocol::changeset::ChangesetState;
 use agenthost_protocol::common::TextRange;
 use agenthost_protocol::ids::{AnnotationEntryId, AnnotationId, ChangesetFileId};
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -117,7 +116,7 @@ pub struct CommentTotals {
     /// Threads that are not shown.
     pub hidden: usize,
     /// Open threads by file of the open changeset.
-    pub files: BTreeMap<ChangesetFileId, usize>,
+    pub files: SortedMap<ChangesetFileId, usize>,
 }
 
 /// The surroundings of threads.
@@ -128,9 +127,9 @@ pub struct ThreadContext<'a> {
     /// The open changeset.
     pub changeset: Option<&'a ChangesetState>,
     /// Threads with changes of this client that the host has not confirmed.
-    pub unconfirmed: &'a BTreeSet<AnnotationId>,
+    pub unconfirmed: &'a SortedSet<AnnotationId>,
     /// Threads in reviews that are being sent.
-    pub in_review: &'a BTreeSet<AnnotationId>,
+    pub in_review: &'a SortedSet<AnnotationId>,
 }
 
 /// Returns the threads by path and line, without places, and their numbers.
@@ -147,7 +146,7 @@ pub fn comment_threads(
         if !annotation.resolved {
             totals.open += 1;
             if let Some(file) = file {
-                *totals.files.entry(file.clone()).or_default() += 1;
+                *totals.files.or_default(file.clone()) += 1;
             }
         }
         if threads.len() < MAX_SHOWN_THREADS {
@@ -180,7 +179,7 @@ fn sorted_annotations(state: &AnnotationsState) -> Vec<&Annotation> {
     sorted
 }
 
-fn files_by_uri(changeset: Option<&ChangesetState>) -> BTreeMap<&Uri, &ChangesetFileId> {
+fn files_by_uri(changeset: Option<&ChangesetState>) -> SortedMap<&Uri, &ChangesetFileId> {
     let files = changeset
         .into_iter()
         .flat_map(|changeset| changeset.files.items());

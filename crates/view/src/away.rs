@@ -1,12 +1,13 @@
 //! "Since you were away": the differences between two states of the same chats.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 use agenthost_protocol::chat::{
     CancellationReason, ChatState, ConfirmationReason, ResponsePart, ToolCall, ToolResultContent,
     TurnState,
 };
 use agenthost_protocol::ids::{ClientId, ToolCallId, TurnId};
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 
@@ -78,16 +79,16 @@ impl AwayDigest {
     /// Compares two states of each chat. Answers of the client `own_id` are left out.
     pub fn compare<'a>(chats: impl IntoIterator<Item = AwayChat<'a>>, own_id: &ClientId) -> Self {
         let mut digest = AwayDigest::default();
-        let mut files = BTreeSet::new();
+        let mut files = SortedSet::new();
         let mut costs = CostSum::default();
         for chat in chats {
             digest.add_turns(&chat);
-            let known = chat.before.map(|before| calls_of(before, 0));
-            let known = known.unwrap_or_default();
+            let known = chat.before.into_iter();
+            let known: HashMap<_, _> = known.flat_map(|before| calls_of(before, 0)).collect();
             for (key, call) in calls_of(chat.after, chat.first_turn()) {
                 let before = known.get(&key).copied();
                 if before != Some(call) {
-                    let seen: BTreeSet<_> = before.into_iter().flat_map(edited_paths).collect();
+                    let seen: SortedSet<_> = before.into_iter().flat_map(edited_paths).collect();
                     files.extend(edited_paths(call).filter(|path| !seen.contains(path)));
                     digest.add_answer(chat.after, key, before, call, own_id);
                 }
@@ -118,7 +119,7 @@ impl AwayDigest {
             .before
             .into_iter()
             .flat_map(|before| before.turns.items());
-        let known: BTreeSet<_> = known.map(|turn| &turn.id).collect();
+        let known: HashSet<_> = known.map(|turn| &turn.id).collect();
         let ended = chat.after.turns.items();
         let ended = ended.skip(chat.first_turn());
         for turn in ended.filter(|turn| !known.contains(&turn.id)) {
@@ -175,16 +176,15 @@ impl AwayChat<'_> {
 }
 
 /// Returns all tool calls of a chat from a turn on.
-fn calls_of(chat: &ChatState, first_turn: usize) -> BTreeMap<CallKey<'_>, &ToolCall> {
+fn calls_of(chat: &ChatState, first_turn: usize) -> impl Iterator<Item = (CallKey<'_>, &ToolCall)> {
     let ended = chat.turns.items().skip(first_turn);
     let ended = ended.map(|turn| (&turn.id, &turn.response_parts));
     let active = chat.active_turn.iter();
     let active = active.map(|turn| (&turn.id, &*turn.response_parts));
-    let parts = ended.chain(active).flat_map(|(turn, parts)| {
+    ended.chain(active).flat_map(|(turn, parts)| {
         let calls = parts.items().filter_map(ResponsePart::as_tool_call);
         calls.filter_map(move |call| Some(((turn, &call.head()?.tool_call_id), call)))
-    });
-    parts.collect()
+    })
 }
 
 /// Returns the decision of a user about a call: `true` if it was approved.

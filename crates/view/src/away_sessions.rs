@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::sorted::sort_by_number;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -96,7 +97,10 @@ impl AwaySummary {
             }
             changed.push((&summary.modified_at, session));
         }
-        changed.sort_by(|(one, _), (other, _)| other.as_str().cmp(one.as_str()));
+        sort_by_number(&mut changed, |(time, _)| {
+            let time = time.to_millis().ok();
+            time.map_or(i128::MAX, |time| -i128::from(time.0))
+        });
         let total = changed.len();
         let files = changed.iter().map(|(_, session)| session.files).sum();
         let sessions = changed.into_iter().map(|(_, session)| session);

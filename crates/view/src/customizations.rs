@@ -7,10 +7,9 @@ mod row;
 mod server;
 mod token;
 
-use std::collections::BTreeMap;
-
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{Customization, SessionState};
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::wire::Object;
 use serde::Serialize;
 
@@ -77,9 +76,9 @@ impl CustomizationTree {
         let context = RowContext::new(session, settings);
         let all = session.customizations.iter().flat_map(|all| all.items());
         let mut rows: Vec<_> = all.filter_map(|one| context.top_row(one)).collect();
-        let mut counts = BTreeMap::<CustomizationKind, usize>::new();
+        let mut counts = SortedMap::<CustomizationKind, usize>::new();
         for row in rows.iter().flat_map(CustomizationRow::with_children) {
-            *counts.entry(row.kind).or_default() += 1;
+            *counts.or_default(row.kind) += 1;
         }
         let waiting = rows.iter().filter(|row| row.is_waiting()).count();
         let total = rows.len();

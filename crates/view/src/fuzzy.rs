@@ -1,13 +1,15 @@
 //! Fuzzy search over labels: session titles, file names and commands.
 
+mod pattern;
+mod score;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
+use agenthost_protocol::sorted::{SortedSet, sort_by_number};
 use serde::Serialize;
+
+use self::pattern::QueryWord;
+use self::score::LabelScorer;
 
 /// Characters of a query that count.
 pub const MAX_QUERY_CHARS: usize = 128;
@@ -36,31 +38,28 @@ pub enum LabelKind {
     Paths,
 }
 
-/// Finds labels. It has a buffer of about 100 KB, so callers keep and reuse it.
+/// Finds labels. It has buffers, so callers keep and reuse it.
+#[derive(Debug)]
 pub struct FuzzyFinder {
-    matcher: Matcher,
-    chars: Vec<char>,
+    kind: LabelKind,
+    scorer: LabelScorer,
 }
 
 impl FuzzyFinder {
     /// Creates a finder for labels of one kind.
     pub fn new(kind: LabelKind) -> Self {
-        let config = match kind {
-            LabelKind::Words => Config::DEFAULT,
-            LabelKind::Paths => Config::DEFAULT.match_paths(),
-        };
         Self {
-            matcher: Matcher::new(config),
-            chars: Vec::new(),
+            kind,
+            scorer: LabelScorer::default(),
         }
     }
 
     /// Returns the best `limit` matches, best first; of equal ones, the first of the input.
     ///
     /// Words of the query, in any order, must all be in the label, each with its characters in
-    /// order. Capital letters in the query match capital letters only. `^word`, `word$`, `'word`
-    /// and `!word` mean the start, the end, the exact word and its absence. An empty query matches
-    /// all labels in the order of the input.
+    /// order. A word with capital letters distinguishes them, and a word with accents those.
+    /// `^word`, `word$`, `'word` and `!word` mean the start, the end, the exact word and its
+    /// absence. An empty query matches all labels in the order of the input.
     pub fn find<'a>(
         &mut self,
         query: &str,
@@ -68,58 +67,56 @@ impl FuzzyFinder {
         limit: usize,
     ) -> Vec<FuzzyMatch> {
         let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
-        let pattern = Pattern::parse(&query, CaseMatching::Smart, Normalization::Smart);
+        let words = QueryWord::parse_all(&query);
         let mut found = Vec::new();
+        let mut label_chars = Vec::new();
         for (index, label) in labels.into_iter().enumerate() {
-            if pattern.atoms.is_empty() && found.len() >= limit {
+            if words.is_empty() && found.len() >= limit {
                 break;
             }
-            self.read_label(label);
-            let score = pattern.score(Utf32Str::Unicode(&self.chars), &mut self.matcher);
-            if let Some(score) = score {
-                found.push((score, index, label));
-            }
+            label_chars.clear();
+            label_chars.extend(label.chars().take(MAX_LABEL_CHARS));
+            found.extend(self.match_label(&words, &label_chars, index));
         }
-        found.sort_by_key(|(score, index, _)| (Reverse(*score), *index));
+        sort_by_number(&mut found, |found| -i128::from(found.score));
         found.truncate(limit);
-        let with_ranges = found.into_iter().map(|(score, index, label)| FuzzyMatch {
+        found
+    }
+
+    fn match_label(
+        &mut self,
+        words: &[QueryWord],
+        label: &[char],
+        index: usize,
+    ) -> Option<FuzzyMatch> {
+        self.scorer.start_label(label, self.kind);
+        let mut places = SortedSet::new();
+        let mut score = 0;
+        for word in words {
+            score += self.scorer.score(word, label, &mut places)?;
+        }
+        Some(FuzzyMatch {
             index,
-            score,
-            ranges: self.ranges(&pattern, label),
-        });
-        with_ranges.collect()
+            score: u32::try_from(score).unwrap_or_default(),
+            ranges: to_ranges(&places, label),
+        })
     }
+}
 
-    fn read_label(&mut self, label: &str) {
-        self.chars.clear();
-        self.chars.extend(label.chars().take(MAX_LABEL_CHARS));
-    }
-
-    fn ranges(&mut self, pattern: &Pattern, label: &str) -> Vec<(u32, u32)> {
-        self.read_label(label);
-        let mut places = Vec::new();
-        let haystack = Utf32Str::Unicode(&self.chars);
-        if pattern
-            .indices(haystack, &mut self.matcher, &mut places)
-            .is_none()
-        {
-            return Vec::new();
-        }
-        places.sort_unstable();
-        places.dedup();
-        let mut places = places.into_iter().peekable();
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        let mut unit = 0;
-        for (at, c) in (0_u32..).zip(&self.chars) {
-            let next_unit = unit + c.len_utf16() as u32;
-            if places.next_if_eq(&at).is_some() {
-                match ranges.last_mut() {
-                    Some((_, end)) if *end == unit => *end = next_unit,
-                    _ => ranges.push((unit, next_unit)),
-                }
+/// Joins adjacent characters to ranges in UTF-16 code units.
+fn to_ranges(places: &SortedSet<usize>, label: &[char]) -> Vec<(u32, u32)> {
+    let mut places = places.iter().peekable();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut unit = 0;
+    for (at, c) in label.iter().enumerate() {
+        let next_unit = unit + c.len_utf16() as u32;
+        if places.next_if_eq(&&at).is_some() {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == unit => *end = next_unit,
+                _ => ranges.push((unit, next_unit)),
             }
-            unit = next_unit;
         }
-        ranges
+        unit = next_unit;
     }
+    ranges
 }

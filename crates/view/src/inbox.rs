@@ -1,10 +1,9 @@
 //! The inbox: open requests and unread results of all sessions.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use agenthost_protocol::chat::{ResponsePart, Turn};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -128,7 +127,7 @@ impl InboxView {
         let mut requests = Vec::new();
         let mut finished = Vec::new();
         let mut pending = Vec::new();
-        let mut asked = BTreeSet::new();
+        let mut asked = SortedSet::new();
         for entry in entries {
             let session = entry.session;
             let summary = session.summary;
@@ -221,7 +220,7 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
 /// Returns the groups of approvals with the same tool and arguments. Approvals without arguments
 /// and approvals of edits are never alike: each needs a look of its own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
-    let mut groups = BTreeMap::<(&str, &str), Vec<&ApprovalCard>>::new();
+    let mut groups = SortedMap::<(&str, &str), Vec<&ApprovalCard>>::new();
     for row in rows {
         let InboxItem::Request {
             card: RequestCard::Approval(card),
@@ -234,10 +233,7 @@ fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
             && card.phase == ApprovalPhase::Call
             && card.edits.is_empty()
         {
-            groups
-                .entry((&card.tool, arguments))
-                .or_default()
-                .push(card);
+            groups.or_default((&card.tool, arguments)).push(card);
         }
     }
     let groups = groups.into_values().filter(|cards| cards.len() > 1);

@@ -20,7 +20,7 @@
 
 mod document;
 mod link;
-mod parse;
+pub(crate) mod parse;
 mod plain;
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The list of sessions: rows, groups by folder or day, and a filter.
 
-use std::cmp::Reverse;
-
 use agenthost_protocol::common::{ChangesSummary, Meta, SessionStatus};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState, SessionSummary};
+use agenthost_protocol::sorted::sort_by_number;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -288,9 +287,10 @@ impl SessionList {
                 found.push((row, group));
             }
         }
-        found.sort_by_cached_key(|(row, _)| {
+        // Sessions without a time are the last ones.
+        sort_by_number(&mut found, |(row, _)| {
             let time = row.modified_at.to_millis().ok();
-            (Reverse(time), row.key.clone())
+            time.map_or(i128::MAX, |time| -i128::from(time.0))
         });
         if !filter.text.trim().is_empty() {
             found = retain_matches(found, &filter.text);
@@ -328,7 +328,10 @@ pub fn recent_folders<'a>(
     limit: usize,
 ) -> Vec<String> {
     let mut entries: Vec<_> = entries.into_iter().collect();
-    entries.sort_by_cached_key(|entry| Reverse(entry.summary.modified_at.to_millis().ok()));
+    sort_by_number(&mut entries, |entry| {
+        let time = entry.summary.modified_at.to_millis().ok();
+        time.map_or(i128::MAX, |time| -i128::from(time.0))
+    });
     let mut folders: Vec<String> = Vec::new();
     for entry in entries {
         let origin = entry.git_text("worktreeOf");

@@ -10,12 +10,13 @@ mod plan;
 mod row;
 mod tool_call;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::{CustomizationId, TurnId};
 use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use serde::{Serialize, Serializer};
 
@@ -37,16 +38,16 @@ pub struct TimelineContext {
     /// Place of the requests of the chat.
     pub scope: RequestScope,
     /// Display names of MCP servers and clients, by their ids.
-    pub contributors: BTreeMap<String, String>,
+    pub contributors: HashMap<String, String>,
     /// MCP servers whose apps can be shown.
-    pub app_servers: BTreeSet<CustomizationId>,
+    pub app_servers: SortedSet<CustomizationId>,
 }
 
 /// The rows of a chat, kept between updates.
 #[derive(Debug)]
 pub struct Timeline {
     context: TimelineContext,
-    unconfirmed: BTreeSet<TurnId>,
+    unconfirmed: SortedSet<TurnId>,
     turns: Vec<TurnCache>,
     active: Option<TurnCache>,
     order: Vec<RowKey>,
@@ -79,7 +80,7 @@ pub struct RowSplice {
 impl TimelineContext {
     /// Returns the context of a chat of a session.
     pub fn of_chat(uri: &Uri, session: &SessionState, chat: &Uri) -> Self {
-        let mut contributors = BTreeMap::new();
+        let mut contributors = HashMap::new();
         for client in &session.active_clients {
             if let Some(name) = &client.display_name {
                 contributors.insert(client.client_id.to_string(), name.clone());
@@ -109,7 +110,7 @@ impl Timeline {
     pub fn new(context: TimelineContext) -> Self {
         Timeline {
             context,
-            unconfirmed: BTreeSet::new(),
+            unconfirmed: SortedSet::new(),
             turns: Vec::new(),
             active: None,
             order: Vec::new(),
@@ -126,7 +127,7 @@ impl Timeline {
     }
 
     /// Sets the turns that this client has started and the host has not confirmed.
-    pub fn set_unconfirmed(&mut self, turns: BTreeSet<TurnId>) {
+    pub fn set_unconfirmed(&mut self, turns: SortedSet<TurnId>) {
         self.unconfirmed = turns;
     }
 
@@ -155,8 +156,7 @@ impl Timeline {
         if position < chat.turns.len() || position < self.turns.len() {
             first_changed.get_or_insert(position);
             let moved = self.turns.drain(position..).chain(self.active.take());
-            let mut moved: BTreeMap<_, _> =
-                moved.map(|cache| (cache.id().clone(), cache)).collect();
+            let mut moved: HashMap<_, _> = moved.map(|cache| (cache.id().clone(), cache)).collect();
             for turn in chat.turns.iter().skip(position) {
                 let mut cache = moved
                     .remove(&turn.id)
@@ -228,7 +228,7 @@ impl TimelinePatch {
 /// The inputs and the output of one update.
 struct Refresh<'a> {
     context: &'a TimelineContext,
-    unconfirmed: &'a BTreeSet<TurnId>,
+    unconfirmed: &'a SortedSet<TurnId>,
     /// Rows that were computed so far.
     set: Vec<Arc<TimelineRow>>,
 }

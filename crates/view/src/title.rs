@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use agenthost_protocol::text::MaybeMarkdown;
-use pulldown_cmark::{Event, Parser};
+use pulldown_cmark::{Event, Options};
 
+use crate::markdown::parse::new_parser;
 use crate::markdown::{MarkdownBlock, MarkdownInline, parse_markdown};
 
 /// Returns the first line of a text, without the marks of Markdown.
@@ -43,7 +44,7 @@ pub(crate) fn first_line(text: &str) -> &str {
 
 fn first_block(markdown: &str) -> String {
     let mut title = String::new();
-    for event in Parser::new(markdown) {
+    for event in new_parser(markdown, Options::empty(), None) {
         match event {
             Event::Text(text) | Event::Code(text) => title.push_str(&text),
             Event::InlineHtml(text) | Event::Html(text) => title.push_str(&text),

@@ -4,13 +4,13 @@
 //! in `_meta`. Agents report the cost of a chat as a running total, so the cost of a turn is the
 //! difference to the turn before it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::common::{Meta, UsageInfo};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::SessionState;
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -90,7 +90,7 @@ pub struct CostAmount {
 
 /// Running totals of costs, by currency. Units are never added to each other.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CostSum(BTreeMap<String, f64>);
+pub struct CostSum(SortedMap<String, f64>);
 
 impl SessionUsage {
     /// Returns the totals that the host publishes; `None` if it has published none.
@@ -173,7 +173,7 @@ impl CostAmount {
 impl CostSum {
     /// Adds an amount to the total of its currency.
     pub fn add(&mut self, cost: CostAmount) {
-        *self.0.entry(cost.currency).or_default() += cost.amount;
+        *self.0.or_default(cost.currency) += cost.amount;
     }
 
     /// Returns the totals as text; `None` if nothing was added.
@@ -193,14 +193,18 @@ impl CostSum {
 impl fmt::Display for CostAmount {
     /// Prints cents, and two more digits for an amount below ten cents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = if self.amount != 0.0 && self.amount.abs() < 0.1 {
-            4
+        let (digits, scale) = if self.amount != 0.0 && self.amount.abs() < 0.1 {
+            (4, 10_000_u32)
         } else {
-            2
+            (2, 100)
         };
+        // Integers, because the code that prints floats is large. Larger amounts saturate.
+        let units = (self.amount.abs() * f64::from(scale)).round() as u64;
+        let (whole, part) = (units / u64::from(scale), units % u64::from(scale));
+        let sign = if self.amount < 0.0 { "-" } else { "" };
         match self.currency.as_str() {
-            "USD" => write!(f, "${:.digits$}", self.amount),
-            other => write!(f, "{:.digits$} {other}", self.amount),
+            "USD" => write!(f, "${sign}{whole}.{part:0digits$}"),
+            other => write!(f, "{sign}{whole}.{part:0digits$} {other}"),
         }
     }
 }
@@ -211,7 +215,7 @@ pub fn daily_usage<'a>(
     chats: impl IntoIterator<Item = &'a ChatState>,
     utc_offset_minutes: i64,
 ) -> Vec<UsageDay> {
-    let mut days = BTreeMap::<String, (UsageDay, CostSum)>::new();
+    let mut days = SortedMap::<String, (UsageDay, CostSum)>::new();
     for chat in chats {
         let mut before: Option<CostAmount> = None;
         let ended = chat
@@ -230,7 +234,7 @@ pub fn daily_usage<'a>(
             let Some(day) = started_at.and_then(|at| local_day(at, utc_offset_minutes)) else {
                 continue;
             };
-            let (row, costs) = days.entry(day.clone()).or_insert_with(|| empty_day(day));
+            let (row, costs) = days.or_insert_with(day.clone(), || empty_day(day));
             row.turns += 1;
             if let Some(usage) = usage {
                 add_tokens(&mut row.usage, usage);

@@ -1,11 +1,10 @@
 //! The usage panel: the selected session by turn and by model, and all sessions by day.
 
-use std::collections::BTreeMap;
-
 use agenthost_protocol::chat::{ChatState, Message};
 use agenthost_protocol::common::UsageInfo;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::sorted::{SortedMap, sort_by_number};
 use serde::Serialize;
 
 use crate::usage::{CostAmount, CostSum, SessionUsage, UsageRow, add_tokens, local_day};
@@ -98,7 +97,7 @@ impl UsageReport {
         if let Some(chat) = source.chat {
             report.add_turns(chat);
         }
-        let mut days = BTreeMap::<String, GroupSum>::new();
+        let mut days = SortedMap::<String, GroupSum>::new();
         for summary in sessions {
             let Some(usage) = UsageRow::of_meta(summary.meta.as_ref()) else {
                 continue;
@@ -115,7 +114,7 @@ impl UsageReport {
                 meta: None,
             };
             let cost = CostAmount::of_meta(summary.meta.as_ref());
-            days.entry(day).or_default().add(Some(&info), cost);
+            days.or_default(day).add(Some(&info), cost);
         }
         let skipped = days.len().saturating_sub(MAX_REPORT_DAYS);
         let days = days.into_iter().skip(skipped);
@@ -128,7 +127,7 @@ impl UsageReport {
         let ended = ended.map(|turn| (&turn.id, &*turn.message, turn.usage.as_ref()));
         let active = chat.active_turn.iter();
         let active = active.map(|turn| (&turn.id, &*turn.message, turn.usage.as_ref()));
-        let mut models = BTreeMap::<String, GroupSum>::new();
+        let mut models = SortedMap::<String, GroupSum>::new();
         let mut before: Option<CostAmount> = None;
         for (index, (id, message, usage)) in ended.chain(active).enumerate() {
             let Some(usage) = usage else { continue };
@@ -140,7 +139,7 @@ impl UsageReport {
             before = total.or(before);
             let row = UsageRow::of_turn(usage, cost.as_ref());
             let model = row.model.clone().unwrap_or_default();
-            models.entry(model).or_default().add(Some(usage), cost);
+            models.or_default(model).add(Some(usage), cost);
             self.turns.push(TurnUsage {
                 key: id.clone(),
                 label: label_of(message),
@@ -152,8 +151,7 @@ impl UsageReport {
         self.turns.drain(..skipped);
         let models = models.into_iter().map(|(model, sum)| sum.into_group(model));
         self.models = models.collect();
-        self.models
-            .sort_by_key(|group| std::cmp::Reverse(group.tokens));
+        sort_by_number(&mut self.models, |group| -i128::from(group.tokens));
     }
 }
 

@@ -1,11 +1,12 @@
 //! The mirror: the states of the channels that a client is subscribed to.
 
-use std::collections::BTreeMap;
-
 use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::connection::SubscribeParams;
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
+use std::sync::Arc;
+
+use agenthost_protocol::sorted::{SortedMap, sort_by_number};
 use agenthost_protocol::uri::Uri;
 
 use super::ClientUpdate;
@@ -22,17 +23,17 @@ pub(super) struct MirroredChannel {
 /// The subscribed channels.
 #[derive(Default)]
 pub(super) struct ChannelMirror {
-    pub(super) channels: BTreeMap<Uri, MirroredChannel>,
+    pub(super) channels: SortedMap<Uri, MirroredChannel>,
     /// The highest sequence number that was received on any channel.
     pub(super) last_seen: ServerSeq,
     /// Channels to subscribe to as soon as the connection is open.
-    wanted: BTreeMap<Uri, SubscribeParams>,
+    wanted: SortedMap<Uri, SubscribeParams>,
 }
 
 impl std::fmt::Debug for ChannelMirror {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ChannelMirror")
-            .field("channels", &self.channels.keys())
+            .field("channels", &self.channels.keys().collect::<Vec<_>>())
             .field("last_seen", &self.last_seen)
             .finish_non_exhaustive()
     }
@@ -58,7 +59,7 @@ impl ChannelMirror {
         self.wanted.insert(params.channel.clone(), params);
     }
 
-    pub(super) fn take_wanted(&mut self) -> BTreeMap<Uri, SubscribeParams> {
+    pub(super) fn take_wanted(&mut self) -> SortedMap<Uri, SubscribeParams> {
         std::mem::take(&mut self.wanted)
     }
 
@@ -94,7 +95,7 @@ impl ChannelMirror {
         &mut self,
         channel: &Uri,
         client_seq: ClientSeq,
-        action: &Action,
+        action: &Arc<Action>,
     ) -> Result<(), TooManyPending> {
         match self.channels.get_mut(channel) {
             Some(mirrored) => mirrored.optimistic.dispatch(client_seq, action.clone()),
@@ -157,6 +158,6 @@ pub(super) fn pending_of(
     pending.map(|pending| (channel.clone(), pending.clone()))
 }
 
-pub(super) fn sort_by_dispatch(actions: &mut [(Uri, PendingAction)]) {
-    actions.sort_by_key(|(_, pending)| pending.client_seq.0);
+pub(super) fn sort_by_dispatch(actions: &mut Vec<(Uri, PendingAction)>) {
+    sort_by_number(actions, |(_, pending)| i128::from(pending.client_seq.0));
 }

@@ -1,8 +1,9 @@
 //! The state of an engine that outlives its program, such as a page that is reloaded.
 
-use agenthost_protocol::action::ReceivedAction;
+use std::sync::Arc;
+
+use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::Snapshot;
-use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Wire;
@@ -19,7 +20,18 @@ pub struct SavedEngine {
     /// Confirmed states of the channels, each with its replay cursor.
     pub snapshots: Vec<Snapshot>,
     /// Unconfirmed actions in the order of their dispatch.
-    pub pending: Vec<DispatchActionParams>,
+    pub pending: Vec<DispatchedAction>,
+}
+
+/// An action of this client, as in the parameters of `dispatchAction`.
+#[derive(Debug, Clone, PartialEq, Wire)]
+pub struct DispatchedAction {
+    /// Channel of the action.
+    pub channel: Uri,
+    /// Sequence number of the client.
+    pub client_seq: ClientSeq,
+    /// The action, shared with the mirror.
+    pub action: Arc<Action>,
 }
 
 impl ClientEngine {
@@ -34,10 +46,10 @@ impl ClientEngine {
             from_seq: mirrored.cursor,
         });
         let pending = self.mirror.unconfirmed_actions().into_iter();
-        let pending = pending.map(|(channel, pending)| DispatchActionParams {
+        let pending = pending.map(|(channel, pending)| DispatchedAction {
             channel,
             client_seq: pending.client_seq,
-            action: ReceivedAction::Valid(pending.action),
+            action: pending.action,
         });
         SavedEngine {
             last_client_seq: ClientSeq(self.last_client_seq),
@@ -58,10 +70,9 @@ impl ClientEngine {
             self.mirror.install(snapshot);
         }
         for dispatched in saved.pending {
-            if let ReceivedAction::Valid(action) = dispatched.action {
-                self.mirror
-                    .dispatch(&dispatched.channel, dispatched.client_seq, &action)?;
-            }
+            let action = &dispatched.action;
+            self.mirror
+                .dispatch(&dispatched.channel, dispatched.client_seq, action)?;
         }
         self.is_initialized = true;
         self.reconnect_form = ReconnectForm::Channels;

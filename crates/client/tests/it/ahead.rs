@@ -46,8 +46,8 @@ fn shown(state: &ChannelState) -> String {
 #[test]
 fn what_is_done_shows_at_once_and_is_undone_when_refused() {
     let mut ahead = OptimisticState::new(session());
-    ahead.dispatch(ClientSeq(1), title("one")).unwrap();
-    ahead.dispatch(ClientSeq(2), title("two")).unwrap();
+    ahead.dispatch(ClientSeq(1), title("one").into()).unwrap();
+    ahead.dispatch(ClientSeq(2), title("two").into()).unwrap();
     assert_eq!(shown(ahead.optimistic()), "two");
     assert_eq!(shown(ahead.confirmed()), "");
     // The action of another client is confirmed first, but the pending ones still apply on top of
@@ -67,7 +67,7 @@ fn what_is_done_shows_at_once_and_is_undone_when_refused() {
 #[test]
 fn what_is_open_stays_open_when_a_channel_is_shown_afresh() {
     let mut ahead = OptimisticState::new(session());
-    ahead.dispatch(ClientSeq(1), title("one")).unwrap();
+    ahead.dispatch(ClientSeq(1), title("one").into()).unwrap();
     let mut other = session();
     assert_eq!(other.reduce(&title("other")), Outcome::Applied);
     ahead.replace_confirmed(other);
@@ -80,10 +80,10 @@ fn what_is_open_stays_open_when_a_channel_is_shown_afresh() {
 fn nobody_gets_too_far_ahead() {
     let mut ahead = OptimisticState::new(session());
     for seq in 0..1_000 {
-        ahead.dispatch(ClientSeq(seq), title("x")).unwrap();
+        ahead.dispatch(ClientSeq(seq), title("x").into()).unwrap();
     }
     assert_eq!(
-        ahead.dispatch(ClientSeq(1_000), title("x")),
+        ahead.dispatch(ClientSeq(1_000), title("x").into()),
         Err(TooManyPending)
     );
     assert_eq!(ahead.pending().len(), 1_000);
@@ -178,7 +178,7 @@ impl Room {
                 let client = &mut self.clients[client];
                 client.dispatched += 1;
                 let (seq, action) = (ClientSeq(client.dispatched), action(&json));
-                client.ahead.dispatch(seq, action.clone()).unwrap();
+                client.ahead.dispatch(seq, action.clone().into()).unwrap();
                 client.to_host.push_back((seq, action));
             }
             Event::Hear(by, refuse) => {
@@ -235,7 +235,7 @@ impl Room {
         }
         let open = self.clients[client].ahead.pending();
         let open = open
-            .map(|pending| (pending.client_seq, pending.action.clone()))
+            .map(|pending| (pending.client_seq, (*pending.action).clone()))
             .collect();
         self.clients[client].to_host = open;
     }

@@ -5,7 +5,7 @@
 
 mod review;
 
-use std::collections::BTreeSet;
+use agenthost_protocol::sorted::SortedSet;
 use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
@@ -69,7 +69,7 @@ impl AnnotationsPanel {
         self.channel.as_ref() == Some(channel)
     }
 
-    fn threads_in_review(&self) -> BTreeSet<AnnotationId> {
+    fn threads_in_review(&self) -> SortedSet<AnnotationId> {
         let threads = self.reviews.iter().flat_map(|review| &review.threads);
         threads.cloned().collect()
     }
@@ -253,12 +253,12 @@ impl PageCore {
         slices.set_value(patches, "annotations", &value);
     }
 
-    fn unconfirmed_annotations(&self) -> BTreeSet<AnnotationId> {
+    fn unconfirmed_annotations(&self) -> SortedSet<AnnotationId> {
         let (Some(engine), Some(channel)) = (&self.engine, &self.annotations.channel) else {
-            return BTreeSet::new();
+            return SortedSet::new();
         };
         let pending = engine.pending_actions(channel);
-        let changed = pending.filter_map(|pending| match &pending.action {
+        let changed = pending.filter_map(|pending| match &*pending.action {
             Action::Annotations(action) => changed_annotation(action).cloned(),
             _ => None,
         });

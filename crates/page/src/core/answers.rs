@@ -1,7 +1,5 @@
 //! Answers to requests: approvals and forms of any followed session.
 
-use std::collections::BTreeMap;
-
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answered, Answers, BooleanValue, CancellationReason, ChatAction,
     ConfirmationReason, InputAnswerChanged, InputCompleted, InputResponseKind, NumberValue,
@@ -9,7 +7,7 @@ use agenthost_protocol::chat::{
     ToolCallTarget,
 };
 use agenthost_protocol::ids::{ChoiceId, ConfirmationOptionId, QuestionId};
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_view::request::{
     ApprovalCard, ApprovalPhase, FormCard, QuestionKind, QuestionRow, RequestCard,
 };
@@ -58,7 +56,7 @@ impl PageCore {
         id: u64,
         key: &str,
         response: FormResponse,
-        answers: &BTreeMap<String, Json>,
+        answers: &Object,
     ) {
         let Some(RequestCard::Form(card)) = self.find_request(key) else {
             return self.fail(id, ANSWERED.to_owned());
@@ -120,7 +118,7 @@ fn approval_action(
     }
 }
 
-fn to_answers(card: &FormCard, given: &BTreeMap<String, Json>) -> Answers {
+fn to_answers(card: &FormCard, given: &Object) -> Answers {
     let answers = card.questions.iter().filter_map(|question| {
         let value = to_value(question, given.get(question.id.as_str())?)?;
         let answer = Answer::Submitted(Answered { value });

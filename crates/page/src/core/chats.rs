@@ -1,7 +1,5 @@
 //! The chats of a session: new chats, forks, moves, and the restore of an earlier state.
 
-use std::collections::BTreeMap;
-
 use agenthost_client::ClientResponse;
 use agenthost_protocol::changeset::{
     Changeset, ChangesetState, ChangesetStatus, InvokeChangesetOperationParams,
@@ -13,6 +11,7 @@ use agenthost_protocol::chat::{
     Truncated,
 };
 use agenthost_protocol::ids::{OperationId, TurnId};
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::uri::Uri;
 use agenthost_view::changes::{
     ChangeFileRow, ChangesStatus, ChangesView, OperationStatus, compare_changeset, turn_changeset,
@@ -324,7 +323,7 @@ impl PageCore {
             can_restore_files: false,
             turns: turns.len() - position,
         };
-        let mut files = BTreeMap::new();
+        let mut files = SortedMap::new();
         for uri in &preview.changesets {
             let Some(state) = self.changeset_of(uri) else {
                 view.status = ChangesStatus::Computing;
@@ -344,9 +343,10 @@ impl PageCore {
                         && operation.status != OperationStatus::Disabled
                 });
             let rows = changes.files.into_iter();
-            files.extend(rows.map(|file| (file.edit.path.clone(), file)));
+            // Boxes, because an insertion moves the entries after it.
+            files.extend(rows.map(|file| (file.edit.path.clone(), Box::new(file))));
         }
-        view.files = files.into_values().collect();
+        view.files = files.into_values().map(|file| *file).collect();
         Some(view)
     }
 

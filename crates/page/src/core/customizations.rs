@@ -1,12 +1,11 @@
 //! Customizations of the selected session: the tree, switches and MCP servers.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
     CustomizationToggled, McpServerBackgroundRequested, McpServerStartRequested,
     McpServerStopRequested, SessionAction,
 };
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use agenthost_view::customizations::{
@@ -31,7 +30,7 @@ struct CustomizationsView<'a> {
     hidden: usize,
     agents: Vec<AgentTokens>,
     /// Resources for which this page has sent a token.
-    given: &'a BTreeSet<String>,
+    given: &'a SortedSet<String>,
 }
 
 impl PageCore {
@@ -129,7 +128,7 @@ impl PageCore {
         let state = session.and_then(|session| self.session_state(session));
         let tree =
             state.map(|state| CustomizationTree::compute(state, self.host_settings(), filter));
-        let mut keys = BTreeSet::new();
+        let mut keys = SortedSet::new();
         let rows = tree.iter().flat_map(|tree| &tree.rows);
         // The page needs unique keys, also from a host that does not keep to the protocol.
         let rows = rows.filter(|row: &&CustomizationRow| keys.insert(row.key.as_str()));

@@ -1,7 +1,6 @@
 //! Digests of the mirrored channels, to compare the state of two clients.
 
-use std::collections::BTreeMap;
-use std::io;
+use agenthost_protocol::sorted::SortedMap;
 
 use serde::Serialize;
 
@@ -24,14 +23,14 @@ impl PageCore {
         }
     }
 
-    fn digests(&self) -> serde_json::Result<BTreeMap<String, ChannelDigest>> {
-        let mut digests = BTreeMap::new();
+    fn digests(&self) -> serde_json::Result<SortedMap<String, ChannelDigest>> {
+        let mut digests = SortedMap::new();
         if let Some(engine) = &self.engine {
             for channel in engine.channels() {
-                let mut hasher = Fnv::default();
-                serde_json::to_writer(&mut hasher, &engine.confirmed_state(channel))?;
-                let digest = format!("{:016x}", hasher.hash);
-                let size = hasher.size;
+                // Text, because the code that encodes is compiled for each kind of writer.
+                let text = serde_json::to_string(&engine.confirmed_state(channel))?;
+                let digest = format!("{:016x}", fnv(&text));
+                let size = text.len();
                 digests.insert(channel.to_string(), ChannelDigest { digest, size });
             }
         }
@@ -40,31 +39,8 @@ impl PageCore {
 }
 
 /// FNV-1a with 64 bits. It finds differences between states; it is no protection.
-#[derive(Debug)]
-struct Fnv {
-    hash: u64,
-    size: usize,
-}
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Fnv {
-            hash: 0xcbf2_9ce4_8422_2325,
-            size: 0,
-        }
-    }
-}
-
-impl io::Write for Fnv {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        self.size += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

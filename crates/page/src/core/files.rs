@@ -8,13 +8,12 @@ mod edits;
 mod folders;
 mod open_file;
 
-use std::collections::BTreeMap;
-
 use agenthost_client::ClientResponse;
 use agenthost_protocol::resource::{
     ResourceListParams, ResourceReadParams, ResourceRequestParams, ResourceResolveResult,
 };
 use agenthost_protocol::rpc::{Command, ErrorCode, RpcError};
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_view::file_tree::{FileTree, TreeLayout};
 use serde_json::value::RawValue;
@@ -36,9 +35,9 @@ pub(super) struct FilesPanel {
     is_shown: bool,
     tree: FileTree,
     /// The content of each folder that is shown.
-    fetches: BTreeMap<Uri, FetchState>,
+    fetches: SortedMap<Uri, FetchState>,
     /// Watches of folders, and of the open file.
-    watches: BTreeMap<Uri, FolderWatch>,
+    watches: SortedMap<Uri, FolderWatch>,
     open: Option<OpenFile>,
     /// Number of the newest content of an open file.
     revision: u64,

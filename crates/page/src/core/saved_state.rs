@@ -11,7 +11,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, ChatState, Message};
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Document, Limits, Wire, encoded_len};
+use agenthost_protocol::wire::{Document, Limits, Wire};
 
 use super::PageCore;
 use crate::effect::PageEffect;
@@ -92,7 +92,9 @@ impl PageCore {
                 return false;
             }
             let state = engine.confirmed_state(channel);
-            state.is_some_and(|state| encoded_len(state) <= MAX_CHANNEL_BYTES)
+            // Text, because the code that encodes is compiled for each kind of writer.
+            let text = state.and_then(|state| serde_json::to_string(state).ok());
+            text.is_some_and(|text| text.len() <= MAX_CHANNEL_BYTES)
         };
         let summaries = self.sessions.summaries().take(MAX_SAVED_SESSIONS);
         let mut saved_engine = engine.save(is_small);
@@ -139,7 +141,7 @@ impl PageCore {
     /// Handles an action that the host has not confirmed before it sent a new snapshot. If the
     /// snapshot does not contain its effect, the text of the user comes back as a note.
     pub(super) fn report_unconfirmed(&mut self, channel: &Uri, pending: PendingAction) {
-        if let Action::Annotations(action) = &pending.action {
+        if let Action::Annotations(action) = &*pending.action {
             return self.repeat_annotation(channel, pending.client_seq, action);
         }
         let is_received = self.state(channel).is_some_and(|state| {

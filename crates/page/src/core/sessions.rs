@@ -1,6 +1,6 @@
 //! The session list, and the commands on sessions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::root::{ListSessionsParams, ListSessionsResult};
@@ -9,6 +9,7 @@ use agenthost_protocol::session::{
     DisposeSessionParams, PartialSessionSummary, SessionAction, SessionConfigChanged,
     SessionIsArchivedChanged, SessionIsReadChanged, SessionSummary, SessionTitleChanged,
 };
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
@@ -40,7 +41,8 @@ impl SessionTable {
     pub(super) fn restore(&mut self, summaries: Vec<SessionSummary>) {
         let entries = summaries.into_iter();
         let entries = entries.map(|summary| (summary.resource.clone(), summary));
-        self.summaries = entries.collect();
+        self.summaries.clear();
+        self.summaries.extend(entries);
     }
 
     /// Returns a copy of the list, for a later comparison.
@@ -143,16 +145,16 @@ impl PageCore {
             status.contains(SessionStatus::INPUT_NEEDED)
         });
         let waiting = waiting.map(|summary| summary.resource.clone());
-        let mut wanted: BTreeSet<_> = waiting.take(MAX_WAITING_SESSIONS).collect();
+        let mut wanted: SortedSet<_> = waiting.take(MAX_WAITING_SESSIONS).collect();
         wanted.extend(self.session.clone());
-        let followed: BTreeSet<_> = match &self.engine {
+        let followed: SortedSet<_> = match &self.engine {
             Some(engine) => engine.channels().cloned().collect(),
             None => return,
         };
-        for session in wanted.difference(&followed) {
+        for session in wanted.iter().filter(|uri| !followed.contains(*uri)) {
             self.follow(session);
         }
-        for channel in followed.difference(&wanted) {
+        for channel in followed.iter().filter(|uri| !wanted.contains(*uri)) {
             if self.sessions.summaries.contains_key(channel) {
                 self.unfollow(channel);
             }

@@ -1,12 +1,11 @@
 //! The slices of the page as values.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatAction, ChatInteractivity};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use agenthost_view::changes::{ChangesStatus, ChangesView, ChangesetChoice};
 use agenthost_view::chat_list::{ChatRow, chat_rows};
@@ -22,7 +21,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 
 use super::PageCore;
-use super::slices::{ShownTimeline, SliceCache, patch_of};
+use super::slices::{KeyedPatch, ShownTimeline, SliceCache, patch_of};
 use crate::effect::SlicePatch;
 
 /// Folders that are offered for a new session.
@@ -233,19 +232,15 @@ impl PageCore {
         if !is_new {
             patch.splice.clone_from(&change.splice);
         }
-        let rows: BTreeMap<_, _> = change
-            .set
-            .iter()
-            .map(|row| (row.key.as_str(), row))
-            .collect();
-        patch.set = to_raw_value(&rows).ok();
+        let rows = change.set.iter().map(|row| (row.key.as_str(), row));
+        patch.set = to_raw_value(&KeyedPatch(rows.collect())).ok();
     }
 
     /// Returns the turns that the user has started and the host has not confirmed.
-    fn unconfirmed_turns(&self, chat: &Uri) -> BTreeSet<TurnId> {
+    fn unconfirmed_turns(&self, chat: &Uri) -> SortedSet<TurnId> {
         let engine = self.engine.iter();
         let pending = engine.flat_map(|engine| engine.pending_actions(chat));
-        let turns = pending.filter_map(|pending| match &pending.action {
+        let turns = pending.filter_map(|pending| match &*pending.action {
             Action::Chat(ChatAction::TurnStarted(started)) => Some(started.turn_id.clone()),
             _ => None,
         });

@@ -1,11 +1,12 @@
 //! The slices of the page, computed once per frame and sent as patches.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::uri::Uri;
 use agenthost_view::timeline::Timeline;
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::{Serialize, Serializer};
+use serde_json::value::to_raw_value;
 
 use super::PageCore;
 use crate::effect::{PageEffect, SlicePatch};
@@ -59,15 +60,24 @@ impl NoteRow {
 /// The slices that the page has.
 #[derive(Debug, Default)]
 pub(super) struct SliceCache {
-    values: BTreeMap<&'static str, String>,
-    rows: BTreeMap<&'static str, KeyedRows>,
+    values: SortedMap<&'static str, String>,
+    rows: SortedMap<&'static str, KeyedRows>,
     pub(super) timeline: Option<ShownTimeline>,
 }
 
 #[derive(Debug, Default)]
 struct KeyedRows {
     order: Vec<String>,
-    rows: BTreeMap<String, String>,
+    rows: HashMap<String, String>,
+}
+
+/// Changed rows with their keys, encoded as an object.
+pub(super) struct KeyedPatch<K, R>(pub(super) Vec<(K, R)>);
+
+impl<K: AsRef<str>, R: Serialize> Serialize for KeyedPatch<K, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, row)| (key.as_ref(), row)))
+    }
 }
 
 /// The timeline of the chat that the page shows.
@@ -110,17 +120,17 @@ impl SliceCache {
         slice: &'static str,
         rows: impl Iterator<Item = (String, &'a R)>,
     ) {
-        let shown = self.rows.entry(slice).or_default();
+        let shown = self.rows.or_default(slice);
         let mut order = Vec::new();
-        let mut changed: BTreeMap<String, Box<RawValue>> = BTreeMap::new();
-        let mut kept = BTreeMap::new();
+        let mut changed = Vec::new();
+        let mut kept = HashMap::new();
         for (key, row) in rows {
             let Ok(raw) = to_raw_value(row) else {
                 continue;
             };
             let text = raw.get().to_owned();
             if shown.rows.get(&key) != Some(&text) {
-                changed.insert(key.clone(), raw);
+                changed.push((key.clone(), raw));
             }
             kept.insert(key.clone(), text);
             order.push(key);
@@ -136,7 +146,7 @@ impl SliceCache {
             patch.order = Some(order);
         }
         if !changed.is_empty() {
-            patch.set = to_raw_value(&changed).ok();
+            patch.set = to_raw_value(&KeyedPatch(changed)).ok();
         }
     }
 }

@@ -4,11 +4,10 @@
 //! output once, and then what was added. After a new snapshot the page draws the whole output
 //! again, so nothing is lost or doubled.
 
-use std::collections::BTreeMap;
-
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::{ClientId, ClientSeq};
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::terminal::{
     CreateTerminalParams, DisposeTerminalParams, TerminalAction, TerminalClaim, TerminalClaimed,
     TerminalCleared, TerminalClientClaim, TerminalInfo, TerminalInput, TerminalResized,
@@ -34,9 +33,9 @@ const MAX_ADDED_BYTES: usize = 2_000_000;
 /// The terminals that the page shows.
 #[derive(Debug, Default)]
 pub(super) struct TerminalPanel {
-    open: BTreeMap<Uri, OpenTerminal>,
+    open: SortedMap<Uri, OpenTerminal>,
     /// Number of places in the timeline that show the end of a terminal's output.
-    watched: BTreeMap<Uri, usize>,
+    watched: SortedMap<Uri, usize>,
     /// Input and sizes that wait for the confirmation of the host. A refusal is reported to the
     /// page only: each key would make a note otherwise.
     quiet: Vec<PendingResult>,
@@ -135,7 +134,7 @@ impl PageCore {
             TerminalCommand::Watch { uri } => {
                 let uri = Uri::from(uri);
                 self.follow(&uri);
-                *self.terminals.watched.entry(uri).or_default() += 1;
+                *self.terminals.watched.or_default(uri) += 1;
                 self.dirty.panels = true;
                 self.done(id);
             }
@@ -313,7 +312,7 @@ impl PageCore {
     /// Sends the output of the open terminals that the page does not have.
     pub(super) fn draw_output(&mut self) {
         let mut open = std::mem::take(&mut self.terminals.open);
-        for (uri, terminal) in &mut open {
+        for (uri, terminal) in open.iter_mut() {
             let is_listed = self.listed_terminals().any(|info| info.resource == *uri);
             terminal.is_gone |= terminal.was_listed && !is_listed;
             terminal.was_listed |= is_listed;
@@ -351,7 +350,7 @@ impl PageCore {
             .map(|info| TerminalRow::of_info(info, self.terminal_state(&info.resource), context));
         let mut rows: Vec<_> = infos.collect();
         let mut gone = Vec::new();
-        for (uri, open) in &self.terminals.open {
+        for (uri, open) in self.terminals.open.iter() {
             if open.is_gone {
                 gone.push(uri.clone());
             } else if !rows.iter().any(|row| row.uri == *uri)

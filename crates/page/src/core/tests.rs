@@ -9,7 +9,7 @@ mod files;
 use serde_json::{Value, json};
 
 use super::PageCore;
-use crate::input::TimedInput;
+use crate::input::{TimedInput, read_input};
 
 mod customizations;
 mod link;
@@ -101,7 +101,7 @@ impl Page {
     fn input(&mut self, input: Value) -> Vec<Value> {
         self.now += 1;
         let timed: TimedInput =
-            serde_json::from_value(json!({"now": self.now, "input": to_input(input)})).unwrap();
+            read_input(&json!({"now": self.now, "input": to_input(input)}).to_string()).unwrap();
         let effects = self.core.step(timed);
         let mut patches = Vec::new();
         for effect in serde_json::to_value(effects).unwrap().as_array().unwrap() {

@@ -1,10 +1,9 @@
 //! Tokens that agents and MCP servers require. The page passes a token on and does not keep it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use agenthost_client::ClientResponse;
 use agenthost_protocol::root::{AuthRequiredParams, AuthRequiredReason, AuthenticateParams};
 use agenthost_protocol::session::{McpServerStartRequested, SessionAction};
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_view::customizations::{TokenRequirement, challenged_servers, required_scopes};
 
@@ -19,9 +18,9 @@ const MAX_REQUIRED: usize = 50;
 #[derive(Debug, Default)]
 pub(super) struct TokenTable {
     /// Requests by the session that they are for. The host does not repeat them.
-    required: BTreeMap<Uri, Vec<TokenRequirement>>,
+    required: SortedMap<Uri, Vec<TokenRequirement>>,
     /// Resources for which this page has sent a token.
-    pub(super) given: BTreeSet<String>,
+    pub(super) given: SortedSet<String>,
 }
 
 impl TokenTable {
@@ -51,7 +50,7 @@ impl PageCore {
         if required.len() >= MAX_REQUIRED && !required.contains_key(&params.channel) {
             return;
         }
-        let of_session = required.entry(params.channel.clone()).or_default();
+        let of_session = required.or_default(params.channel.clone());
         of_session.retain(|other| other.resource != token.resource);
         if of_session.len() < MAX_REQUIRED {
             of_session.push(token);
@@ -156,7 +155,7 @@ impl PageCore {
         let channels = self.engine.iter().flat_map(|engine| engine.channels());
         let sessions = channels.filter_map(|channel| self.session_state(channel));
         let scopes = sessions.flat_map(|session| required_scopes(session, resource));
-        let scopes: BTreeSet<_> = scopes.collect();
+        let scopes: SortedSet<_> = scopes.collect();
         scopes.into_iter().collect()
     }
 }

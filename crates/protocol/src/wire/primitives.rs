@@ -141,10 +141,13 @@ impl<T: Wire> Wire for Option<T> {
 
 impl<T: Wire> Wire for Vec<T> {
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
-        node.items()?
-            .enumerate()
-            .map(|(index, item)| T::decode(item).map_err(|error| error.within_item(index)))
-            .collect()
+        // A loop, because the code of the iterator adapters is larger for each type.
+        let mut values = Vec::new();
+        for item in node.items()? {
+            let value = T::decode(item).map_err(|error| error.within_item(values.len()))?;
+            values.push(value);
+        }
+        Ok(values)
     }
 
     fn shape() -> Shape {

@@ -11,7 +11,13 @@ use crate::{read, relative_path, workspace_root};
 const CRATES: &[&str] = &["client", "page", "protocol", "protocol-derive", "view"];
 
 /// Files beside the folders `web/src` and `web/public`.
-const WEB_FILES: &[&str] = &["build", "build.mjs", "package.json", "package-lock.json"];
+const WEB_FILES: &[&str] = &[
+    "build",
+    "build.mjs",
+    "order-functions.mjs",
+    "package.json",
+    "package-lock.json",
+];
 
 /// Returns all files that the page is made of, as `web/build` lists them.
 fn page_sources() -> Vec<String> {

@@ -3,7 +3,7 @@
 //! A comment stays at its code: if the lines have moved, the quoted code is looked for near the
 //! old place. A comment whose code is gone belongs to the file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use std::ops::RangeInclusive;
 
 use agenthost_protocol::annotations::{Annotation, AnnotationsState};
@@ -76,8 +76,8 @@ pub fn thread_places(
     state: &AnnotationsState,
     sides: &[&Uri],
     diff: &FileDiff,
-    rows_of: impl Fn(&BTreeSet<LinePlace>) -> BTreeMap<LinePlace, usize>,
-) -> BTreeMap<AnnotationId, ThreadPlace> {
+    rows_of: impl Fn(&SortedSet<LinePlace>) -> SortedMap<LinePlace, usize>,
+) -> SortedMap<AnnotationId, ThreadPlace> {
     let sorted = sorted_annotations(state);
     let of_file = sorted.into_iter().take(MAX_SHOWN_THREADS);
     let of_file = of_file.filter(|annotation| sides.contains(&&annotation.resource));

@@ -1,9 +1,8 @@
 //! The review: open comments as one message to the agent.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::annotations::{Annotation, AnnotationsState};
 use agenthost_protocol::ids::AnnotationId;
+use agenthost_protocol::sorted::SortedSet;
 use serde::Serialize;
 
 use super::{MAX_LABEL_CHARS, lines_of_range, meta, sorted_annotations};
@@ -32,7 +31,7 @@ pub struct ReviewText {
 /// file names are relative to.
 pub fn compose_review(
     state: &AnnotationsState,
-    excluded: &BTreeSet<AnnotationId>,
+    excluded: &SortedSet<AnnotationId>,
     folder: Option<&str>,
     summary: &str,
 ) -> ReviewText {
@@ -42,7 +41,7 @@ pub fn compose_review(
     let mut size = summary.len();
     let mut sections = Vec::new();
     let mut keys = Vec::new();
-    let mut paths = BTreeSet::new();
+    let mut paths = SortedSet::new();
     let mut left_out = 0;
     for annotation in open {
         let section = thread_section(annotation, keys.len() + 1, folder);

@@ -1,8 +1,7 @@
 //! Approval of code: hooks and MCP servers that came with a folder or from a client.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -72,7 +71,7 @@ impl CodeApproval {
             }
         };
         let children = container.children().unwrap_or_default().iter();
-        let files: BTreeSet<_> = children.filter_map(declaring_file).cloned().collect();
+        let files: SortedSet<_> = children.filter_map(declaring_file).cloned().collect();
         Some(CodeApproval {
             state,
             key,

@@ -1,13 +1,12 @@
 //! Tokens that agents, MCP servers and tool calls require.
 
-use std::collections::BTreeSet;
-
 use agenthost_protocol::common::{McpAuthReason, McpAuthRequirement, ProtectedResource};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{
     Customization, McpServerCustomization, McpServerState, SessionInputRequest, SessionState,
 };
+use agenthost_protocol::sorted::SortedSet;
 use serde::Serialize;
 
 use super::row::{MAX_MESSAGE, MAX_NAME};
@@ -171,7 +170,7 @@ pub fn challenged_servers(session: &SessionState, resource: &str) -> Vec<Customi
 }
 
 /// Returns all scopes that a session requires for a resource, as the host named them.
-pub fn required_scopes(session: &SessionState, resource: &str) -> BTreeSet<String> {
+pub fn required_scopes(session: &SessionState, resource: &str) -> SortedSet<String> {
     let calls = session.input_needed.iter().flat_map(|open| open.items());
     let calls = calls.filter_map(|entry| match entry {
         SessionInputRequest::ToolAuthentication(entry) => Some(&entry.tool_call.0.auth),

@@ -1,7 +1,6 @@
 //! Lines of both texts, and the rows that show them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use serde::{Deserialize, Serialize};
 
 use super::layout::{SplitPlace, UnifiedPlace};
@@ -41,7 +40,7 @@ impl FileDiff {
 
     /// Returns the rows of the unified layout that show the given lines. Lines that are left out
     /// have no row.
-    pub fn unified_rows_of(&self, wanted: &BTreeSet<LinePlace>) -> BTreeMap<LinePlace, usize> {
+    pub fn unified_rows_of(&self, wanted: &SortedSet<LinePlace>) -> SortedMap<LinePlace, usize> {
         let rows = self.layout.unified.iter().map(|place| match *place {
             UnifiedPlace::Hunk(_) => (None, None),
             UnifiedPlace::Same { before, after } => (Some(before), Some(after)),
@@ -53,7 +52,7 @@ impl FileDiff {
 
     /// Returns the rows of the split layout that show the given lines. Lines that are left out
     /// have no row.
-    pub fn split_rows_of(&self, wanted: &BTreeSet<LinePlace>) -> BTreeMap<LinePlace, usize> {
+    pub fn split_rows_of(&self, wanted: &SortedSet<LinePlace>) -> SortedMap<LinePlace, usize> {
         let rows = self.layout.split.iter().map(|place| match *place {
             SplitPlace::Hunk(_) => (None, None),
             SplitPlace::Same { before, after } => (Some(before), Some(after)),
@@ -73,9 +72,9 @@ impl FileDiff {
 /// Finds lines in rows, which are given by the indexes of their lines in both texts.
 fn find_rows(
     rows: impl Iterator<Item = (Option<u32>, Option<u32>)>,
-    wanted: &BTreeSet<LinePlace>,
-) -> BTreeMap<LinePlace, usize> {
-    let mut found = BTreeMap::new();
+    wanted: &SortedSet<LinePlace>,
+) -> SortedMap<LinePlace, usize> {
+    let mut found = SortedMap::new();
     if wanted.is_empty() {
         return found;
     }

@@ -85,6 +85,61 @@ fn capitals_match_only_capitals() {
 }
 
 #[test]
+fn marks_of_a_word_say_where_it_is() {
+    check(
+        "^fix",
+        expect![[r#"
+        [Fix] the login page
+    "#]],
+    );
+    check(
+        "login$",
+        expect![[r#"
+        😀 smile for the [login]
+    "#]],
+    );
+    check(
+        "'view !fuzzy",
+        expect![[r#"
+        crates/[view]/src/markdown.rs
+    "#]],
+    );
+}
+
+#[test]
+fn a_word_with_accents_distinguishes_them() {
+    check(
+        "größe",
+        expect![[r#"
+        [Größe] der Übersicht
+    "#]],
+    );
+    check("grösse", expect![[r#""#]]);
+}
+
+#[test]
+fn starts_of_words_and_few_gaps_count_more() {
+    let mut finder = FuzzyFinder::new(LabelKind::Paths);
+    let labels = [
+        "mainframe/alone",
+        "src/fast_main.rs",
+        "m/a/i/n",
+        "src/main.rs",
+    ];
+    let found = finder.find("main", labels, 10);
+    let order: Vec<_> = found.iter().map(|found| labels[found.index]).collect();
+    assert_eq!(
+        order,
+        [
+            "src/main.rs",
+            "m/a/i/n",
+            "mainframe/alone",
+            "src/fast_main.rs"
+        ]
+    );
+}
+
+#[test]
 fn an_empty_query_matches_all_in_order() {
     check(
         "",

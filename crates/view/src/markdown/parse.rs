@@ -5,6 +5,7 @@ mod tree;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use agenthost_protocol::sorted::sort_by_number;
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser};
 
 use self::tree::TreeBuilder;
@@ -30,7 +31,7 @@ pub(super) fn parse_piece(
     is_open: bool,
 ) -> ParsedPiece {
     let missing = RefCell::new(Vec::new());
-    let resolve = |link: BrokenLink<'_>| {
+    let mut resolve = |link: BrokenLink<'_>| {
         let key = label_key(&link.reference);
         let url = definitions.resolve(&key);
         if url.is_none() {
@@ -38,7 +39,7 @@ pub(super) fn parse_piece(
         }
         url.map(|url| (CowStr::from(url), CowStr::from("")))
     };
-    let parser = Parser::new_with_broken_link_callback(source, options(), Some(resolve));
+    let parser = new_parser(source, options(), Some(&mut resolve));
     let mut defined: Vec<_> = parser
         .reference_definitions()
         .iter()
@@ -48,7 +49,7 @@ pub(super) fn parse_piece(
             (at, label_key(label), url.unwrap_or_default())
         })
         .collect();
-    defined.sort();
+    sort_by_number(&mut defined, |(at, _, _)| *at as i128);
     let mut builder = TreeBuilder::default();
     for (event, range) in parser.into_offset_iter() {
         let is_fence_open = is_open && is_open_fence(&event, source, range);
@@ -69,7 +70,7 @@ pub(super) fn parse_piece(
 pub(super) fn block_spans(source: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut depth = 0_usize;
-    for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
+    for (event, range) in new_parser(source, options(), None).into_offset_iter() {
         let is_block = depth == 0;
         match event {
             Event::Start(_) => depth += 1,
@@ -90,6 +91,20 @@ pub(super) fn block_spans(source: &str) -> Vec<Range<usize>> {
         }
     }
     spans
+}
+
+/// Resolves a reference without a definition in the piece: its address and title.
+pub(crate) type LinkResolver<'s, 'r> =
+    &'r mut dyn FnMut(BrokenLink<'s>) -> Option<(CowStr<'s>, CowStr<'s>)>;
+
+/// Creates a parser. It has the same type with and without a resolver, because the code of the
+/// parser is compiled for each type.
+pub(crate) fn new_parser<'s, 'r>(
+    source: &'s str,
+    options: Options,
+    resolver: Option<LinkResolver<'s, 'r>>,
+) -> Parser<'s, LinkResolver<'s, 'r>> {
+    Parser::new_with_broken_link_callback(source, options, resolver)
 }
 
 /// Extends a range to the start of its first line and the end of its last one.

@@ -8,7 +8,7 @@ use agenthost_protocol::common::FileEditCollection;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
+use agenthost_protocol::wire::{Document, Json, Limits};
 
 use super::{
     ApprovalCard, ApprovalPhase, RequestOption, RequestOptionKind, RequestScope, call_key,
@@ -211,8 +211,10 @@ fn runs_command(head: &ToolCallHead) -> bool {
 
 /// Indents JSON. Any other text is returned unchanged.
 fn indent_json(text: &str) -> String {
-    match serde_json::from_str::<Json>(text) {
-        Ok(json @ (Json::Object(_) | Json::Array(_))) => format!("{json:#}"),
+    match Document::parse(text, Limits::MESSAGE) {
+        Ok(document) if document.root().is_object() || document.root().is_array() => {
+            format!("{:#}", document.root().to_json())
+        }
         Ok(_) | Err(_) => text.to_owned(),
     }
 }

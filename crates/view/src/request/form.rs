@@ -4,9 +4,8 @@ use agenthost_protocol::chat::{
     Answer, AnswerValue, Answers, Choice, InputRequest, NumberQuestion, Question, QuestionBase,
 };
 use agenthost_protocol::ids::{ChoiceId, QuestionId};
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
-use serde_json::json;
 
 use super::{FormCard, RequestScope};
 use crate::markdown::is_safe_url;
@@ -170,9 +169,9 @@ fn plain_row(kind: QuestionKind, base: &QuestionBase) -> QuestionRow {
 
 fn number_row(kind: QuestionKind, question: &NumberQuestion) -> QuestionRow {
     let mut row = plain_row(kind, &question.base);
-    row.initial = question.default_value.as_ref().map(wire::to_json);
-    row.min = question.min.as_ref().map(wire::to_json);
-    row.max = question.max.as_ref().map(wire::to_json);
+    row.initial = question.default_value.map(Json::from);
+    row.min = question.min.map(Json::from);
+    row.max = question.max.map(Json::from);
     row
 }
 
@@ -195,7 +194,7 @@ fn answer_value(answer: &Answer) -> Option<Json> {
     };
     match value {
         AnswerValue::Text(text) => Some(Json::from(text.value.as_str())),
-        AnswerValue::Number(number) => Some(wire::to_json(&number.value)),
+        AnswerValue::Number(number) => Some(Json::from(number.value)),
         AnswerValue::Boolean(boolean) => Some(Json::from(boolean.value)),
         AnswerValue::Selected(selected) => {
             let ids = std::slice::from_ref(&selected.value);
@@ -213,8 +212,9 @@ fn answer_value(answer: &Answer) -> Option<Json> {
 fn choice_answer(ids: &[ChoiceId], other: Option<&[String]>) -> Json {
     let ids = ids.iter().filter(|id| !id.as_str().is_empty());
     let values: Json = ids.map(|id| Json::from(id.as_str())).collect();
-    match other {
-        Some(other) if !other.is_empty() => json!({"values": values, "other": other.join(", ")}),
-        Some(_) | None => json!({"values": values}),
+    let mut answer = Object::from_iter([("values".to_owned(), values)]);
+    if let Some(other) = other.filter(|other| !other.is_empty()) {
+        answer.insert("other".to_owned(), Json::from(other.join(", ")));
     }
+    Json::Object(answer)
 }

@@ -230,9 +230,9 @@ fn a_turn_from_its_start_to_its_end_changes_only_its_own_rows() {
         "message": {"text": "go", "origin": {"kind": "user"}}});
     fixture
         .timeline
-        .set_unconfirmed(BTreeSet::from(["t2".into()]));
+        .set_unconfirmed(SortedSet::from_iter(["t2".into()]));
     log.push(brief(&fixture.act(started)));
-    fixture.timeline.set_unconfirmed(BTreeSet::new());
+    fixture.timeline.set_unconfirmed(SortedSet::new());
     log.push(brief(&fixture.update()));
     for action in [
         json!({"type": "chat/responsePart", "turnId": "t2",

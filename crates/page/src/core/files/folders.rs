@@ -5,6 +5,7 @@ use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::resource::{
     CreateResourceWatchParams, ResourceChangeType, ResourceListParams, ResourceWatchAction,
 };
+use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_view::file_tree::{FileRow, FolderCrumb, FolderFailure};
 use agenthost_view::location::{name_of, path_of};
@@ -87,7 +88,7 @@ impl PageCore {
             .into_iter()
             .partition(|(target, _)| watched.contains(target));
         self.files.watches = kept;
-        let ended: std::collections::BTreeMap<Uri, FolderWatch> = ended;
+        let ended: SortedMap<Uri, FolderWatch> = ended;
         for watch in ended.into_values() {
             self.end_watch(watch);
         }
@@ -101,7 +102,7 @@ impl PageCore {
             .retain(|folder, _| shown.contains(folder));
         for folder in shown {
             let is_ready = self.is_watch_settled(&folder);
-            let fetch = self.files.fetches.entry(folder.clone()).or_default();
+            let fetch = self.files.fetches.or_default(folder.clone());
             if *fetch == FetchState::Wanted && is_ready {
                 *fetch = FetchState::Loading;
                 let params = ResourceListParams {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CHAT, Page, SESSION, slice, to_input};
+use crate::input::read_input;
 
 const TERMINAL: &str = "ahp-terminal:/t1";
 
@@ -26,7 +27,7 @@ fn data(text: &str) -> Value {
 fn output(page: &mut Page) -> Vec<(bool, String)> {
     page.now += 1;
     let input = json!({"now": page.now, "input": to_input(json!({"kind": "frame"}))});
-    let effects = page.core.step(serde_json::from_value(input).unwrap());
+    let effects = page.core.step(read_input(&input.to_string()).unwrap());
     page.wants_frame = false;
     let effects = serde_json::to_value(effects).unwrap();
     let effects = effects.as_array().unwrap().iter();

@@ -1,6 +1,6 @@
 //! Reducer functions for pending messages.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::chat::actions::{PendingMessageRemoved, PendingMessageSet, QueuedMessagesReordered};
@@ -9,6 +9,7 @@ use crate::chat::state::ChatState;
 use crate::ids::PendingMessageId;
 use crate::list::List;
 use crate::outcome::Outcome;
+use crate::sorted::sort_by_number;
 
 impl ChatState {
     pub(super) fn set_pending_message(&mut self, action: &PendingMessageSet) -> Outcome {
@@ -66,13 +67,15 @@ impl ChatState {
         let Some(queue) = &mut self.queued_messages else {
             return Outcome::NoOp;
         };
-        let mut ranks = BTreeMap::new();
-        for (rank, id) in action.order.iter().enumerate() {
+        let mut ranks = HashMap::new();
+        for (rank, id) in (0..).zip(&action.order) {
             ranks.entry(id).or_insert(rank);
         }
         // The sort is stable: messages that are not listed follow in their previous order.
         let mut reordered: Vec<_> = queue.iter().cloned().collect();
-        reordered.sort_by_key(|message| ranks.get(&message.id).copied().unwrap_or(usize::MAX));
+        sort_by_number(&mut reordered, |message| {
+            ranks.get(&message.id).copied().unwrap_or(i128::MAX)
+        });
         let reordered: List<PendingMessage> = reordered.into_iter().collect();
         let changed = reordered != *queue;
         *queue = reordered;
