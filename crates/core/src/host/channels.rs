@@ -97,8 +97,8 @@ impl ChannelTable {
 }
 
 impl Host {
-    /// Captures the states of some channels with their sessions and the default chats of these, as
-    /// far as they are in memory.
+    /// Captures the states of some channels, their sessions and the sessions' default chats, as far
+    /// as they are in memory.
     pub fn state_view<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> StateView {
         let mut view = StateView::default();
         for channel in channels {
@@ -127,23 +127,23 @@ impl Host {
         }
     }
 
-    /// What is remembered of a client.
+    /// Returns the stored record of a client.
     pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
         let client = self.clients.clients.get(client)?;
         Some(&client.record)
     }
 
-    /// The client of a connection that is past its handshake.
+    /// Returns the client of a connection that has completed its handshake.
     pub fn client_at(&self, connection: ConnectionId) -> Option<&ClientId> {
         self.clients.client_of(connection)
     }
 
-    /// What the list of sessions shows of a session.
+    /// Returns the entry of a session in the list of sessions.
     pub fn session_summary(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
         self.sessions.get(session)
     }
 
-    /// Whether there is such a channel, in memory or not.
+    /// Returns `true` if the channel exists, in memory or in the store.
     pub fn has_channel(&self, channel: &Uri) -> bool {
         self.channels.contains(channel)
     }
