@@ -3,7 +3,7 @@
 const CACHE = "agenthost-shell";
 const SHELL = ["/", "/app.js", "/app.css", "/worker.js", "/page.wasm", "/icon.svg", "/manifest.webmanifest"];
 /** Files that are kept once they were used. */
-const LAZY = ["/terminal.js"];
+const LAZY = /^\/(terminal|highlight|mcp-app|chunk-[A-Z0-9]+)\.js$/;
 
 self.addEventListener("install", (event) => {
   event.waitUntil(
@@ -20,9 +20,8 @@ self.addEventListener("activate", (event) => {
 
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  const path = event.request.mode === "navigate" ? "/" : url.pathname;
-  if (event.request.method === "GET" && url.origin === self.location.origin && [...SHELL, ...LAZY].includes(path)) {
-    event.respondWith(networkFirst(event.request, path));
+  if (event.request.method === "GET" && url.origin === self.location.origin && (SHELL.includes(url.pathname) || LAZY.test(url.pathname))) {
+    event.respondWith(networkFirst(event.request, url.pathname));
   }
 });
 

@@ -1,9 +1,8 @@
-//! Ours beside the official crates, in one run.
+//! Compares this crate with the official crates, in one run.
 //!
-//! `cargo bench -p agenthost-protocol` prints a table and fails when a budget
-//! is missed. Machines are noisy, so nothing is said in seconds alone: both
-//! contenders take turns, each counts with its best round, and budgets are
-//! ratios. `-- --quick` is short enough for every test run.
+//! `cargo bench -p agenthost-protocol` prints a table and fails if a budget is missed. Machines are
+//! noisy, so budgets are ratios rather than times: both contenders take turns, and the best round
+//! of each counts. `-- --quick` is short enough for every test run.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -28,7 +27,7 @@ fn main() {
         rounds: if quick { 30 } else { 300 },
         round: Duration::from_millis(if quick { 2 } else { 5 }),
     };
-    // One bad moment of the machine is not a missed budget; three are.
+    // A single slow moment of the machine is not a missed budget; three are.
     for attempt in 1..=3 {
         let missed = run(&bench);
         if missed.is_empty() {
@@ -139,14 +138,13 @@ fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// Something to measure: prepares a round, then does the operation over and
-/// over.
+/// An operation to measure: prepares a round, then runs the operation repeatedly.
 trait Contender {
     fn prepare(&mut self);
     fn operate(&mut self);
 }
 
-/// A contender from two closures and what they share.
+/// A contender made of two closures and the state that they share.
 struct On<S, P: FnMut() -> S, O: FnMut(&mut S)> {
     state: Option<S>,
     prepare: P,
@@ -175,7 +173,7 @@ fn on<S>(prepare: impl FnMut() -> S, operate: impl FnMut(&mut S)) -> impl Conten
 }
 
 impl Bench {
-    /// Lets both take turns and keeps the best round of each.
+    /// Runs both contenders in turns and returns the best round of each.
     fn compare(&self, mut ours: impl Contender, mut official: impl Contender) -> Row {
         let our_count = self.calibrate(&mut ours);
         let official_count = self.calibrate(&mut official);
@@ -190,7 +188,7 @@ impl Bench {
         row
     }
 
-    /// How many operations fill a round.
+    /// Returns the number of operations that fill a round.
     fn calibrate(&self, contender: &mut impl Contender) -> u32 {
         let mut count = 1;
         loop {
@@ -288,7 +286,7 @@ impl Bench {
         )
     }
 
-    /// What a snapshot costs the next change: a clone and a delta.
+    /// Measures a change while a snapshot shares the state: a clone and a delta.
     fn change_shared(&self, turns: usize) -> Row {
         let chat = chat(turns, 10);
         let action = delta("p9");

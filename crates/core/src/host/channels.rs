@@ -97,8 +97,8 @@ impl ChannelTable {
 }
 
 impl Host {
-    /// Captures the states of some channels with their sessions and the default chats of these, as
-    /// far as they are in memory.
+    /// Captures the states of some channels, their sessions and the sessions' default chats, as far
+    /// as they are in memory.
     pub fn state_view<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> StateView {
         let mut view = StateView::default();
         for channel in channels {

@@ -1,4 +1,4 @@
-//! Questions, and tools that clients carry out.
+//! Tests for agent questions, client tools, steering and archiving.
 
 use expect_test::expect;
 
@@ -87,7 +87,7 @@ fn questions_are_answered_as_they_were_asked() {
     );
 }
 
-/// TUR-13, AGG-4: what is open at the end of a turn is open no more.
+/// TUR-13, AGG-4: a question that is open when its turn ends is closed with the turn.
 #[test]
 fn a_question_ends_with_its_turn() {
     check(
@@ -240,8 +240,8 @@ fn a_client_declines_a_tool_it_does_not_know() {
     );
 }
 
-/// TOO-16: what a client brought and nobody has approved, the agent does not
-/// see; and names are used once in a turn (PRT-3).
+/// TOO-16: the agent does not receive the result of a client tool before the result is approved.
+/// PRT-3: an id can be used only once in a turn.
 #[test]
 fn a_result_that_waits_is_not_handed_over() {
     check(
@@ -278,8 +278,7 @@ fn a_result_that_waits_is_not_handed_over() {
     );
 }
 
-/// a session and its default chat are archived together, and no other
-/// chat with them.
+/// a session and its default chat are archived together; other chats are not affected.
 #[test]
 fn a_session_is_archived_with_its_default_chat() {
     check(

@@ -1,11 +1,11 @@
-//! Tokens of clients.
+//! Tests for access tokens of clients.
 
 use expect_test::expect;
 
 use crate::script::check;
 
-/// AUT-2 to AUT-5: a token is taken for what an agent needs one for, and goes
-/// on to the agents. AUT-10: it is in no answer.
+/// AUT-2 to AUT-5: a token is accepted only for a resource that an agent or MCP server needs, and
+/// is passed on to the agents. AUT-10: no response contains it.
 #[test]
 fn tokens_are_passed_on() {
     check(
@@ -39,8 +39,8 @@ fn tokens_are_passed_on() {
     );
 }
 
-/// AUT-6: who gave a token gets to know that it is no longer good, unless there
-/// is a newer one.
+/// AUT-6: when a token expires, the clients of its principal are notified, unless a newer token has
+/// replaced it.
 #[test]
 fn tokens_expire() {
     check(
@@ -68,8 +68,8 @@ fn tokens_expire() {
     );
 }
 
-/// AUT-7: an agent that wants somebody to sign in says what for, to those who
-/// follow the session.
+/// AUT-7: when an agent requires a token, the host sends `auth/required` with the resource to the
+/// subscribers of the session.
 #[test]
 fn an_agent_asks_for_a_token() {
     check(

@@ -1,4 +1,4 @@
-//! What comes of looks at files, from text.
+//! Builds the results of change jobs from the text of a script.
 
 use agenthost_core::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointReport, GitStatus, Input, OperationResult,
@@ -40,7 +40,7 @@ fn summary(json: &Value) -> Option<ChangesSummary> {
     })
 }
 
-/// A checkpoint was taken, and nothing is known of git.
+/// Returns the result of a checkpoint job, without git status or totals.
 pub(crate) fn taken(job: ChangeJob) -> Input {
     let ChangeTask::TakeCheckpoint { checkpoint, .. } = job.task else {
         panic!("this was not asked: {:?}", job.task);
@@ -56,7 +56,7 @@ pub(crate) fn taken(job: ChangeJob) -> Input {
     }
 }
 
-/// A moment was marked: `{git: {..}, session: [+, -, files], chat: [..]}`.
+/// Returns the result of a checkpoint job from `{git: {..}, session: [+, -, files], chat: [..]}`.
 pub(crate) fn marked(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::TakeCheckpoint {
         checkpoint: mark, ..
@@ -83,8 +83,8 @@ pub(crate) fn marked(errand: ChangeJob, text: &str) -> Input {
     }
 }
 
-/// Files differ: `a.txt+1-2=x`, where `x` stands for what is in it; a last word
-/// in braces is what git says.
+/// Returns the result of a diff job: `a.txt+1-2=x` is a changed file whose content has the id `x`;
+/// braces at the end contain the git status.
 pub(crate) fn compared(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::ComputeDiff { channel, .. } = errand.task else {
         panic!("this was not asked: {:?}", errand.task);
@@ -126,8 +126,8 @@ fn file(word: &str) -> ChangesetFile {
     wire::from_str(&json.to_string()).unwrap()
 }
 
-/// Files were edited: `a.txt`, created: `+a.txt`, deleted: `-a.txt`; with
-/// `confirmed`, what the agent reports is whole.
+/// Returns the result of an edit survey: `a.txt` was edited, `+a.txt` created, `-a.txt` deleted.
+/// With `confirmed`, the edits that the agent reported are complete.
 pub(crate) fn surveyed(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::SurveyEdits(survey) = errand.task else {
         panic!("this was not asked: {:?}", errand.task);
@@ -155,7 +155,7 @@ pub(crate) fn surveyed(errand: ChangeJob, text: &str) -> Input {
     }
 }
 
-/// Something was done.
+/// Returns the result of a changeset operation.
 pub(crate) fn operated(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::RunOperation {
         operation_id: name,
@@ -175,7 +175,7 @@ pub(crate) fn operated(errand: ChangeJob, text: &str) -> Input {
     }
 }
 
-/// A worktree was made.
+/// Returns the result of creating a worktree.
 pub(crate) fn worktree(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::CreateWorktree(_) = errand.task else {
         panic!("this was not asked: {:?}", errand.task);

@@ -1,11 +1,11 @@
-//! Changesets: offered, looked at, reviewed, acted on.
+//! Tests for changesets: discovery, diffs, reviews and operations.
 
 use expect_test::expect;
 
 use crate::script::check;
 
-/// CHS-1, CHS-2, CHS-4, CHS-17: moments are marked before a prompt goes out
-/// and after its turn; what is known shows where clients look.
+/// CHS-1, CHS-2, CHS-4, CHS-17: the host takes checkpoints before a prompt is sent and after its
+/// turn, and publishes the git status, changesets and totals to clients.
 #[test]
 fn views_are_offered() {
     check(
@@ -43,7 +43,7 @@ fn views_are_offered() {
     );
 }
 
-/// CHS-3, CHS-6: a view comes into being when somebody wants to see it.
+/// CHS-3, CHS-6: a changeset is created and computed when a client subscribes to it.
 #[test]
 fn a_view_is_computed_for_who_looks() {
     check(
@@ -106,7 +106,8 @@ fn a_view_is_computed_for_who_looks() {
     );
 }
 
-/// A turn that runs is compared with now, one that ended with its end.
+/// The changeset of a running turn ends at the working tree, that of a finished turn at its last
+/// checkpoint.
 #[test]
 fn a_turn_is_followed() {
     check(
@@ -158,7 +159,7 @@ fn a_turn_is_followed() {
     );
 }
 
-/// CHS-10: a review holds for as long as the file stays the same.
+/// CHS-10: a file stays reviewed until its content changes.
 #[test]
 fn files_are_reviewed() {
     check(
@@ -267,7 +268,7 @@ fn something_is_done_about_changes() {
     );
 }
 
-/// SES-19, CHS-16: they go with their session, and so does what is kept.
+/// SES-19, CHS-16: the changesets of a session are removed with it, and so are its checkpoints.
 #[test]
 fn changesets_go_with_their_session() {
     check(
@@ -289,7 +290,7 @@ fn changesets_go_with_their_session() {
     );
 }
 
-/// What was shown is there after a restart, and is looked at again.
+/// After a restart, a changeset still has its last content, and is computed again.
 #[test]
 fn changesets_outlive_the_host() {
     check(
@@ -323,7 +324,7 @@ fn changesets_outlive_the_host() {
     );
 }
 
-/// A session works in a worktree of its own, if that is asked for.
+/// A session can be created with a worktree of its own.
 #[test]
 fn a_session_has_a_worktree() {
     check(
@@ -366,8 +367,8 @@ fn a_session_has_a_worktree() {
     );
 }
 
-/// CHS-17: neither the agent nor a command begins before the checkpoint is taken;
-/// one that fails does not hold them back.
+/// CHS-17: the agent and `!` commands start only after the checkpoint was taken. A checkpoint that
+/// fails does not block them.
 #[test]
 fn a_turn_waits_for_its_checkpoint() {
     check(

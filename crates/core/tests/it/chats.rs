@@ -1,4 +1,4 @@
-//! Chats beside the first, and what of them is in memory.
+//! Tests for additional chats, and for the part of a chat that is kept in memory.
 
 use agenthost_core::Input;
 use agenthost_core::agent::AgentEvent;
@@ -102,7 +102,7 @@ fn a_chat_ends_with_what_runs_in_it() {
     );
 }
 
-/// An agent has no business in the chats of others.
+/// An agent can't change the chats of other sessions.
 #[test]
 fn an_agent_stays_in_its_session() {
     let mut world = World::new();
@@ -177,8 +177,8 @@ fn turn(number: u32) -> String {
     )
 }
 
-/// What nobody looks at is not in memory, and a long chat comes back with its
-/// tail alone until someone wants to see the rest.
+/// The host evicts channels without subscribers. A long chat is loaded with only its latest turns,
+/// until a client requests the rest.
 #[test]
 fn a_long_chat_loads_its_tail() {
     let mut world = World::new();
@@ -197,11 +197,11 @@ fn a_long_chat_loads_its_tail() {
     assert_eq!(earlier.len(), 3);
     world.check_mirrors();
 
-    // A name that only the log knows is used all the same.
+    // The ids of turns that are only in the log count as used, too.
     let used = run(&mut world, &turn(2));
     assert!(used.contains("turn id `t2` is in use"), "{used}");
 
-    // The turn that runs now is not disturbed by the older ones.
+    // Loading the earlier turns does not disturb the running turn.
     let started = turn(7);
     let (started, ended) = started.trim().split_once('\n').unwrap();
     run(&mut world, started);
@@ -213,7 +213,7 @@ fn a_long_chat_loads_its_tail() {
         panic!("expected a chat");
     };
     assert_eq!(state.turns.len(), 7);
-    // Watched, it stays.
+    // A chat with a subscriber is not evicted.
     run(&mut world, "quiet");
     assert!(world.host.state(&chat).is_some());
 }
@@ -237,7 +237,7 @@ fn cutting_a_chat_off_reaches_what_only_the_log_has() {
     assert_eq!(state.turns.len(), 1);
 }
 
-/// TER-19: the output of a terminal is bounded, for clients as for the host.
+/// TER-19: the host and its clients keep the same bounded output of a terminal.
 #[test]
 fn a_terminal_keeps_the_end_of_its_output() {
     let mut world = World::new();
@@ -299,7 +299,8 @@ fn a_terminal_keeps_the_end_of_its_output() {
     let first = shown.split(' ').next().unwrap();
     assert!(first.parse::<u32>().is_ok(), "cut in the middle of a line");
 
-    // One that runs stays, watched or not; one that has ended does not.
+    // A running terminal stays in memory, with or without subscribers; one that has exited is
+    // evicted.
     run(&mut world, "c1 unsubscribe ahp-terminal:/1\nquiet");
     assert!(world.host.state(&terminal).is_some());
     let action = Box::new(TerminalAction::Exited(TerminalExited { exit_code: None }));

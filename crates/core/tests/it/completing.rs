@@ -1,11 +1,12 @@
-//! What could stand in a message, and what is configured about the host.
+//! Tests for completions, attachments, host configuration, file access and resource watches.
 
 use expect_test::expect;
 
 use crate::script::{check, run};
 use crate::world::World;
 
-/// CMP-1 to CMP-4: places in UTF-16, files by somebody else, commands at once.
+/// CMP-1 to CMP-4: offsets of completions count UTF-16 code units, files are searched by a job, and
+/// commands are completed at once.
 #[test]
 fn what_could_stand_there() {
     check(
@@ -60,8 +61,8 @@ fn what_could_stand_there() {
     );
 }
 
-/// Whoever asked may be gone when the answer is there; after a restart the
-/// agent is opened so that it can say what it understands.
+/// The result of a completion is dropped if its client has left. After a restart, the agent is
+/// opened so that it can report its commands.
 #[test]
 fn answers_that_come_late() {
     check(
@@ -90,7 +91,8 @@ fn answers_that_come_late() {
     );
 }
 
-/// CMP-5, CMP-6: what the model sees is said by whoever made an attachment.
+/// CMP-5, CMP-6: the sender of a simple attachment has to provide its `modelRepresentation`, except
+/// for a command.
 #[test]
 fn attachments_say_what_they_are() {
     check(
@@ -167,8 +169,8 @@ fn the_host_is_configured_by_its_clients() {
     );
 }
 
-/// What can be configured comes with the program: a host that knows more than
-/// the one before says so, and keeps the values that still fit.
+/// The schema of settings is part of the program. After an update, the host publishes the new
+/// schema and keeps the stored values that are still valid.
 #[test]
 fn settings_outlive_the_program() {
     use agenthost_core::StoreWrite;
@@ -186,7 +188,7 @@ fn settings_outlive_the_program() {
     let Some(ChannelState::Root(state)) = world.log.channels.get(&root).cloned() else {
         panic!("there is a root");
     };
-    // An agent that is gone, and a setting of another version.
+    // A removed agent, and a setting of another version.
     let mut state = (*state).clone();
     let config = state.config.as_mut().unwrap();
     config.schema.properties.shift_remove("clientToolTimeout");
@@ -208,8 +210,8 @@ fn settings_outlive_the_program() {
     );
 }
 
-/// RES-12, RES-13, SEC-2: what may be used is the folders of sessions and what a
-/// person added; what is not granted says what to ask for.
+/// RES-12, RES-13, SEC-2: clients can access the working directories of sessions and the folders
+/// that a person has granted. Other requests are refused with the access to ask for.
 #[test]
 fn files_are_used_where_they_may_be() {
     check(
@@ -277,7 +279,7 @@ fn files_are_used_where_they_may_be() {
     );
 }
 
-/// WAT-1, WAT-4 to WAT-7: a watch is there for as long as somebody watches.
+/// WAT-1, WAT-4 to WAT-7: a resource watch ends with its last subscriber.
 #[test]
 fn a_watch_lasts_while_it_is_watched() {
     let watch = "ahp-resource-watch:/watch-00000000000000000000000000000007";
@@ -334,7 +336,7 @@ fn a_watch_lasts_while_it_is_watched() {
     );
 }
 
-/// Nobody came to watch, or the host was started again.
+/// A resource watch without subscribers ends after a timeout, and does not survive a restart.
 #[test]
 fn a_watch_that_nobody_watches_ends() {
     check(
@@ -360,7 +362,8 @@ fn a_watch_that_nobody_watches_ends() {
     );
 }
 
-/// RES-12: what a client asks for, a person grants; or not, or too late.
+/// RES-12: a person can grant an access request of a client or deny it; without an answer, it times
+/// out.
 #[test]
 fn a_person_grants_what_is_asked_for() {
     check(

@@ -1,4 +1,4 @@
-//! What can be configured about a session.
+//! Tests for session configuration.
 
 use expect_test::expect;
 
@@ -66,8 +66,8 @@ fn a_session_is_configured_as_it_can_be() {
     );
 }
 
-/// SES-11, SES-10: a session that a chat is moved into is configured like the
-/// one it came from, and what is left out of a replacement has its default.
+/// SES-10, SES-11: a session that is created for a moved chat inherits the configuration of the
+/// session that the chat came from. A value that a replacement omits returns to its default.
 #[test]
 fn configuration_is_not_lost() {
     check(
@@ -93,8 +93,8 @@ fn configuration_is_not_lost() {
     );
 }
 
-/// CFG-1, CFG-4, CFG-6: some agents know only when they run what can be chosen.
-/// The session has a place for some of it; the next one has for all.
+/// CFG-1, CFG-4, CFG-6: some agents report their options only after they have started. The running
+/// session takes the values that its schema has; later sessions have all options.
 #[test]
 fn agents_may_learn_late_what_can_be_configured() {
     check(
@@ -127,8 +127,7 @@ fn agents_may_learn_late_what_can_be_configured() {
     );
 }
 
-/// Some values are for whoever runs the host to allow: clients are told no
-/// wherever they choose one.
+/// A value that the agent reports as forbidden is rejected wherever a client selects it.
 #[test]
 fn what_is_forbidden_can_not_be_chosen() {
     check(
@@ -168,8 +167,8 @@ fn what_is_forbidden_can_not_be_chosen() {
     );
 }
 
-/// What an agent refuses is put back, and is not among the values that it is
-/// told later.
+/// When an agent refuses a value, the session returns to the agent's value, and the refused one is
+/// not sent to the agent again.
 #[test]
 fn what_an_agent_refuses_is_put_back() {
     check(
@@ -194,7 +193,7 @@ fn what_an_agent_refuses_is_put_back() {
     );
 }
 
-/// a turn begins about now, whatever a client's clock says.
+/// the host corrects a start time that is in the future or implausibly old.
 #[test]
 fn clocks_that_are_wrong_are_put_right() {
     check(
@@ -222,8 +221,8 @@ fn clocks_that_are_wrong_are_put_right() {
     );
 }
 
-/// What an agent lists as models can be chosen for a message, and everybody
-/// gets to know it.
+/// The models that an agent reports are published in the list of agents, and messages can select
+/// them.
 #[test]
 fn models_of_an_agent_are_known_when_it_has_said_so() {
     check(

@@ -1,4 +1,4 @@
-//! Content that the host keeps: its addresses, and arguments of tool calls.
+//! Tests for stored content: its URIs, and tool call arguments that are stored there.
 
 use agenthost_core::{ContentAddress, Effect, SessionKey};
 use agenthost_protocol::uri::Uri;
@@ -7,8 +7,8 @@ use expect_test::expect;
 use crate::script::{check, run, uri};
 use crate::world::World;
 
-/// TOO-10, TOO-11: arguments that the host keeps are written before anyone
-/// hears that they were edited, and the agent runs with the new ones.
+/// TOO-10, TOO-11: edited arguments are stored before the edit is published, and the agent runs the
+/// tool with the edited arguments.
 #[test]
 fn arguments_that_the_host_keeps_can_be_edited() {
     check(
@@ -31,8 +31,8 @@ fn arguments_that_the_host_keeps_can_be_edited() {
     );
 }
 
-/// TOO-10: what is kept elsewhere can't be edited, nor what was not offered,
-/// and a refusal keeps nothing.
+/// TOO-10: arguments can be edited only if the host stores them and the call is editable. Denying a
+/// call stores nothing.
 #[test]
 fn other_arguments_are_not_edited() {
     check(
@@ -63,7 +63,7 @@ fn other_arguments_are_not_edited() {
     );
 }
 
-/// What is kept is read by errands like any file, and nothing can be granted.
+/// Stored content is read by a file job, like any file. Write access to it can't be requested.
 #[test]
 fn content_that_is_kept_is_for_reading() {
     check(
@@ -88,8 +88,8 @@ fn content_that_is_kept_is_for_reading() {
     );
 }
 
-/// Findings 6 and 16: what VS Code sends for each version of a file that it
-/// shows. It subscribes to the watch, and logs an error if there is none.
+/// Findings 6 and 16: VS Code watches each version of a file that it shows. It subscribes to the
+/// watch, and logs an error if there is none.
 #[test]
 fn a_watch_of_what_never_changes_reports_nothing() {
     check(
@@ -114,7 +114,7 @@ fn a_watch_of_what_never_changes_reports_nothing() {
     );
 }
 
-/// A session's content goes with it.
+/// The content of a session is deleted with it.
 #[test]
 fn content_is_forgotten_with_its_session() {
     let mut world = World::new();
@@ -183,8 +183,8 @@ fn addresses_are_what_the_host_made_or_nothing() {
     }
 }
 
-/// What VS Code makes of an address when it parses and prints it, and the form
-/// that older hosts have stored.
+/// A content URI is recognized in every encoding that VS Code produces, and in the form that
+/// earlier hosts have stored.
 #[test]
 fn an_address_is_the_same_however_it_is_encoded() {
     let session = SessionKey::of(&uri("s1"));

@@ -1,4 +1,4 @@
-//! Customizations and servers of tools.
+//! Tests for customizations, and the script lines for customizations and MCP servers.
 //!
 //! ```text
 //! customized SESSION found [{..}, ..] | updated {..} | gone ID
@@ -329,8 +329,8 @@ pub(crate) fn render_tools(errand: &McpCommand) -> String {
     }
 }
 
-/// The guide's first diagram: a plugin is shown while it is read, then with
-/// what is in it (CUS-4, CUS-5). What nobody needs any more is forgotten.
+/// The guide's first diagram: a plugin is listed while it loads, then with its children (CUS-4,
+/// CUS-5). Updates for a disposed session are ignored.
 #[test]
 fn a_session_shows_what_is_found() {
     check_customized(
@@ -380,8 +380,8 @@ fn a_session_shows_what_is_found() {
     );
 }
 
-/// CUS-10 to CUS-16, FWD-3: who decides what is on, where that holds, and what
-/// comes of it.
+/// CUS-10 to CUS-16, FWD-3: which enablement decisions are accepted, in which scope they apply, and
+/// their effect.
 #[test]
 fn decisions_hold_where_they_were_made_for() {
     let plugin = r#"{"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}, {"type": "mcpServer", "id": "m", "uri": "file:///p/mcp", "name": "m", "state": {"kind": "stopped"}}]}"#;
@@ -462,8 +462,8 @@ fn decisions_hold_where_they_were_made_for() {
     );
 }
 
-/// CUS-3, CUS-8, CUS-9, CUS-14, CUS-15: a plugin that a client brings is read
-/// from it, decided by it, and gone with it.
+/// CUS-3, CUS-8, CUS-9, CUS-14, CUS-15: a plugin of a client is read from that client, enabled as
+/// the client decides, and removed with it.
 #[test]
 fn clients_bring_plugins() {
     check_customized(
@@ -543,8 +543,8 @@ fn clients_bring_plugins() {
     );
 }
 
-/// What customizations have to add reaches the agent with the message; what
-/// refuses a turn ends it. CUS-18: what nobody may pick can't be picked.
+/// A prompt waits for its preparation, which can add text and instructions, or refuse the turn.
+/// CUS-18: a custom agent that users may not invoke can't be selected.
 #[test]
 fn turns_wait_for_what_they_need() {
     let agents = r#"{"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "children": [{"type": "agent", "id": "g", "uri": "file:///p/g", "name": "g"}, {"type": "agent", "id": "h", "uri": "file:///p/h", "name": "h", "disableUserInvocation": true}]}"#;

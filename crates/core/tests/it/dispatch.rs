@@ -1,4 +1,4 @@
-//! What clients may not do, and what they are told.
+//! Tests for actions that clients may not dispatch, and the reasons that they receive.
 
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::wire::Shape;
@@ -111,7 +111,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
     );
 }
 
-/// TUR-1, TUR-4: a turn needs a session that is ready, and no other turn.
+/// TUR-1, TUR-4: a turn needs a ready session without a running turn.
 #[test]
 fn a_second_turn_is_refused() {
     check(
@@ -140,8 +140,7 @@ fn a_second_turn_is_refused() {
     );
 }
 
-/// DSP-4: none of the 59 actions of the host is taken from a client, on any
-/// channel.
+/// DSP-4: the host refuses all 59 host-only actions from clients, on any channel.
 #[test]
 fn host_only_actions_are_refused_from_clients() {
     let Shape::Union { variants, .. } = Action::shape() else {

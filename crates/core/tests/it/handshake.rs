@@ -1,4 +1,4 @@
-//! `initialize`, `reconnect`, `ping`.
+//! Tests for `initialize`, `reconnect` and `ping`.
 
 use expect_test::expect;
 
@@ -39,7 +39,8 @@ fn only_ping_works_before_the_handshake() {
     );
 }
 
-/// HSK-3 to HSK-8: the highest offer that is spoken, as it was written.
+/// HSK-3 to HSK-8: the host selects the highest offered version that it supports, and returns it as
+/// offered.
 #[test]
 fn the_highest_offer_wins() {
     check(
@@ -70,7 +71,7 @@ fn the_highest_offer_wins() {
     );
 }
 
-/// HSK-13, HSK-14: what is there is subscribed to at once, the rest left out.
+/// HSK-13, HSK-14: `initialize` subscribes to the channels that exist and omits the others.
 #[test]
 fn initial_subscriptions_come_with_the_handshake() {
     check(
@@ -95,7 +96,7 @@ fn initial_subscriptions_come_with_the_handshake() {
     );
 }
 
-/// HSK-24: a name belongs to whoever used it first.
+/// HSK-24: a client id belongs to the principal that used it first.
 #[test]
 fn a_client_id_is_bound_to_its_principal() {
     check(
@@ -127,7 +128,8 @@ fn a_client_id_is_bound_to_its_principal() {
     );
 }
 
-/// HSK-24: also while the client is away, and after the host was restarted.
+/// HSK-24: a client id stays bound during the grace period of its client, and after a restart of
+/// the host.
 #[test]
 fn a_client_id_stays_bound_to_its_principal() {
     check(
@@ -184,8 +186,8 @@ fn a_client_id_stays_bound_to_its_principal() {
     );
 }
 
-/// REC-1 to REC-9, HSK-22: exactly what was missed, or snapshots, or an error
-/// after which the client can initialize.
+/// REC-1 to REC-9, HSK-22: a client that returns receives exactly the actions that it missed, or
+/// snapshots, or an error after which it can send `initialize`.
 #[test]
 fn a_client_comes_back() {
     check(
@@ -236,8 +238,7 @@ fn a_client_comes_back() {
     );
 }
 
-/// Who comes and goes has each time to come back, and not what is left of the
-/// first.
+/// Each disconnect starts a full grace period; the timer of an earlier one has no effect.
 #[test]
 fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
     check(
@@ -274,9 +275,8 @@ fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
     );
 }
 
-/// A session was disposed and another made at the same address while the
-/// client was away: the actions of one do not fit the other, so it gets
-/// snapshots.
+/// While the client was away, its session was disposed and another one was created with the same
+/// URI. The actions of one do not apply to the other, so the client gets snapshots.
 #[test]
 fn another_session_at_the_same_address_is_not_replayed() {
     check(
@@ -300,8 +300,8 @@ fn another_session_at_the_same_address_is_not_replayed() {
     );
 }
 
-/// As every released VS Code sends it: without `channel`. Refused as invalid, it
-/// would try the same for ever.
+/// Every released VS Code sends `reconnect` without `channel`. If that were refused as invalid, VS
+/// Code would retry forever.
 #[test]
 fn reconnect_needs_no_channel() {
     check(

@@ -1,8 +1,7 @@
-//! What has to hold between the channels of a host, whatever happened.
+//! Invariants between the channels of a host.
 //!
-//! The same thing is said in several places: a chat says what it is doing, its
-//! session says it of the chat, the list of sessions says it of the session.
-//! Each of these functions recomputes one place from another.
+//! Some information is repeated: the session repeats what a chat reports, and the list of sessions
+//! repeats what a session reports. Each of these functions recomputes one place from another.
 
 use agenthost_core::Effect;
 use agenthost_protocol::action::{Action, ActionEnvelope};
@@ -38,7 +37,7 @@ fn sessions(log: &Log) -> impl Iterator<Item = (&Uri, &SessionState)> {
     })
 }
 
-/// Checks them all.
+/// Checks all invariants.
 pub(crate) fn check(log: &Log) {
     let listed: Vec<_> = log.sessions.keys().collect();
     let there: Vec<_> = sessions(log).map(|(uri, _)| uri).collect();
@@ -55,11 +54,11 @@ pub(crate) fn check(log: &Log) {
     number_of_sessions(log);
 }
 
-/// CHT-19, MOV: the catalogue of a session has what its chats say.
+/// CHT-19, MOV: the chat catalog of a session matches the summaries of its chats.
 fn chats_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
     for entry in session.chats.items() {
         let chat = chat(&log.channels, &entry.resource);
-        // How much it changed is kept here alone (SYN-2).
+        // Only the catalog has the totals of changes (SYN-2).
         let mut said = chat.summary.clone();
         said.changes.clone_from(&entry.changes);
         assert_eq!(said, *entry, "{uri} about {}", entry.resource);
@@ -75,7 +74,7 @@ fn chats_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
     assert!(session.chats.items().any(|chat| chat.resource == *default));
 }
 
-/// ROOT-12, CHT-21, AGG-8 to AGG-14: the list of sessions has what they say.
+/// ROOT-12, CHT-21, AGG-8 to AGG-14: the list of sessions matches the sessions.
 fn summary_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
     let summary = &log.sessions[uri];
     let chats: Vec<_> = session
@@ -131,7 +130,7 @@ fn summary_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
     assert_eq!(counted["entryCount"], entries.sum::<usize>(), "{uri}");
 }
 
-/// What a session does, from what its chats do.
+/// Derives the activity of a session from its chats.
 fn aggregate(session: &SessionState) -> SessionStatus {
     let activities: Vec<_> = session
         .chats
@@ -149,7 +148,7 @@ fn aggregate(session: &SessionState) -> SessionStatus {
     default.unwrap().status.activity()
 }
 
-/// AGG-1, AGG-4: what sessions say they wait for is what their chats wait for.
+/// AGG-1, AGG-4: `inputNeeded` of a session has exactly what its chats wait for.
 fn what_is_waited_for(log: &Log, uri: &Uri, session: &SessionState) {
     let said = serde_json::to_value(&session.input_needed).unwrap();
     let mut said: Vec<_> = said
@@ -173,7 +172,7 @@ fn what_is_waited_for(log: &Log, uri: &Uri, session: &SessionState) {
     assert_eq!(said, found, "{uri} waits for something else");
 }
 
-/// The chat and the name of what an entry of `inputNeeded` is about.
+/// Returns the chat, and the request or tool call id, of an entry of `inputNeeded`.
 fn waits_for(entry: &Json) -> (String, String) {
     let name = match entry["kind"].as_str().unwrap() {
         "chatInput" => &entry["request"]["id"],
@@ -182,7 +181,7 @@ fn waits_for(entry: &Json) -> (String, String) {
     (entry["chat"].to_string(), name.to_string())
 }
 
-/// The name of a part, if a session has to say that it waits for it.
+/// Returns the id of a response part, if its session must list it in `inputNeeded`.
 fn blocks(part: &Json) -> Option<String> {
     let call = &part["toolCall"];
     let waits = match call["status"].as_str() {
@@ -195,8 +194,8 @@ fn blocks(part: &Json) -> Option<String> {
     waits.then(|| name.to_string())
 }
 
-/// CHT-16, BGW-2, BGW-4: workers and the calls that spawned them name each
-/// other, and nobody works for a turn that is over.
+/// CHT-16, BGW-2, BGW-4: workers and the calls that spawned them refer to each other, and no worker
+/// runs after its turn has ended, unless it is background work or open to users.
 fn workers(log: &Log) {
     for (uri, state) in &log.channels {
         let ChannelState::Chat(worker) = state else {
@@ -255,12 +254,12 @@ fn number_of_sessions(log: &Log) {
     assert_eq!(root.active_sessions, Some(log.listed().count() as u64));
 }
 
-/// The list of sessions as a client keeps it: what it was told when it came,
-/// and notifications since (ROOT-10 to ROOT-14).
+/// The list of sessions as a client keeps it: the list at the time of its subscription, and later
+/// notifications (ROOT-10 to ROOT-14).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
     sessions: BTreeMap<Uri, Json>,
-    /// Whether it may be told again of what it has, because it came back.
+    /// Set for a client that came back. It may be notified of changes that it already has.
     returned: bool,
 }
 
@@ -274,7 +273,7 @@ impl Listing {
         }
     }
 
-    /// The list of a client that comes back: what it missed is told again.
+    /// Returns the list of a client that came back and is notified again of changes that it missed.
     pub(crate) fn returned(log: &Log) -> Self {
         Listing {
             returned: true,
@@ -315,8 +314,8 @@ impl Listing {
     }
 }
 
-/// A summary as JSON. Nothing can be cleared: an empty text stands for none
-///
+/// Returns a summary as JSON. Fields can't be cleared, so an empty activity means that there is
+/// none.
 fn plain(summary: &SessionSummary) -> Json {
     let mut summary = serde_json::to_value(summary).unwrap();
     forget_empty(&mut summary);
@@ -329,12 +328,12 @@ fn forget_empty(summary: &mut Json) {
     }
 }
 
-/// Messages that wait, as the log tells of them: each is taken back by a
-/// client, becomes one turn, or still waits (PEN-3, PEN-9).
+/// Pending messages according to the log: each one is removed by a client, becomes one turn, or
+/// stays pending (PEN-3, PEN-9).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queues {
     waiting: BTreeSet<(Uri, PendingMessageId)>,
-    /// Taken from the queue by the host, to become a turn at once.
+    /// The message that the host has just taken from the queue; its turn has to follow at once.
     due: Option<(Uri, PendingMessageId)>,
 }
 
@@ -392,7 +391,7 @@ impl Queues {
     }
 }
 
-/// Nothing runs and nobody waits, in any chat.
+/// Checks that no turn runs and no session waits for input.
 pub(crate) fn check_at_rest(log: &Log) {
     for (uri, state) in &log.channels {
         match state {
@@ -419,7 +418,7 @@ pub(crate) fn check_at_rest(log: &Log) {
     }
 }
 
-/// What was done to clients' actions, by their names.
+/// Numbers of accepted and refused client actions, by action name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Verdicts {
     pub(crate) accepted: BTreeMap<&'static str, u32>,
@@ -436,7 +435,7 @@ impl Verdicts {
         }
     }
 
-    /// How often one was accepted, and how often refused.
+    /// Returns how often an action was accepted, and how often it was refused.
     pub(crate) fn of(&self, name: &str) -> [u32; 2] {
         let accepted = self.accepted.get(name);
         let refused = self.refused.get(name);

@@ -27,7 +27,7 @@ fn says(text: &str) -> String {
     format!(r#"agent s1 chat/delta {{"turnId": "t", "partId": "p", "content": "{text}"}}"#)
 }
 
-/// Fills the response of a turn up to its limit but for some bytes.
+/// Fills the response of a turn up to its limit, except for `room` bytes.
 fn fill_response(world: &mut World, room: usize) {
     let part = r#"{"kind":"markdown","id":"p","content":""}"#;
     let added = format!(r#"agent s1 chat/responsePart {{"turnId": "t", "part": {part}}}"#);
@@ -105,7 +105,8 @@ fn thoughts_tool_calls_and_their_results_count() {
     }
 }
 
-/// What a running call shows is replaced, so only the latest counts.
+/// Each update replaces the content of a running call, so only the latest one counts towards the
+/// limit.
 #[test]
 fn a_call_that_shows_its_progress_again_and_again_is_no_flood() {
     let mut world = running();
@@ -126,7 +127,7 @@ fn a_call_that_shows_its_progress_again_and_again_is_no_flood() {
     world.check_mirrors();
 }
 
-/// A client's tool can't fill what an agent can't.
+/// The result of a client tool counts towards the response limit, too.
 #[test]
 fn the_result_of_a_client_counts_and_is_refused() {
     let mut world = running();

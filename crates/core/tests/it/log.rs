@@ -1,4 +1,4 @@
-//! A log in memory: what the real one has to do, in its simplest form.
+//! A log in memory: the simplest implementation of what the store does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 
-/// Turns in the tail of a chat.
+/// Number of turns in the tail of a chat.
 const TAIL: usize = 2;
 
-/// A channel without the first turns.
+/// Returns a channel without its first turns.
 pub(crate) fn cut(state: &ChannelState, earlier: usize) -> LoadedChannel {
     let ChannelState::Chat(chat) = state else {
         return LoadedChannel::whole(state.clone());
@@ -43,7 +43,7 @@ pub(crate) struct Log {
     removed: Vec<RemovedSession>,
     seq: ServerSeq,
     epochs: WriterEpochs,
-    /// Actions up to here were thrown away.
+    /// Actions up to this number were compacted.
     pub(crate) start: ServerSeq,
 }
 
@@ -110,8 +110,8 @@ impl Log {
         }
     }
 
-    /// The sessions that clients get to see: not those in which nothing has
-    /// been said yet.
+    /// Returns the sessions that clients can list, which leaves out provisional ones: those without
+    /// a message.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &SessionSummary> {
         self.sessions.values().filter(|summary| {
             let meta = summary.meta.as_ref();
@@ -129,8 +129,8 @@ impl Log {
         self.epochs.current = self.seq;
     }
 
-    /// What a host is given of a channel. A chat's tail is short here, so that
-    /// tests see what happens to one.
+    /// Returns a channel as a host loads it. The tail of a chat is short here, so that tests see
+    /// what happens to one.
     pub(crate) fn load(&self, need: &ChannelNeed) -> LoadedChannel {
         let state = &self.channels[&need.channel];
         let earlier = match (state, need.extent) {
@@ -140,7 +140,7 @@ impl Log {
         cut(state, earlier)
     }
 
-    /// What a host that starts now is told.
+    /// Returns the data that a host loads when it starts.
     pub(crate) fn remember(&self) -> StoredHost {
         let root = self.channels.get(&Uri::from("ahp-root://"));
         StoredHost {
@@ -164,7 +164,7 @@ impl Log {
         }
     }
 
-    /// What a client missed.
+    /// Returns the actions that a client missed, after `after` and up to `until`.
     pub(crate) fn replay(
         &self,
         after: ServerSeq,

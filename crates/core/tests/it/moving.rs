@@ -1,4 +1,4 @@
-//! Chats that come from others, and go elsewhere.
+//! Tests for forking and moving chats, and for references between chats.
 
 use expect_test::expect;
 
@@ -160,7 +160,7 @@ fn a_message_refers_to_another_chat() {
         start("t1", &format!(r#""resource": "{chat}""#)),
         queue,
         "- c1 unsubscribe s2.chat".to_owned(),
-        // What was meant is no more: the queued message says so.
+        // Removes the turn that the queued message refers to, so that its turn fails.
         r#"- c1 ! s1.chat chat/truncated {}"#.to_owned(),
         "- quiet\n- c1 subscribe s2.chat\nagent s2 end t1".to_owned(),
     ]
@@ -189,7 +189,7 @@ fn a_message_refers_to_another_chat() {
     );
 }
 
-/// What clients up to 0.8 ask for when they create a session.
+/// Clients up to 0.8 fork a session with `createSession`.
 #[test]
 fn a_session_begins_with_what_was_said_in_another() {
     check(
@@ -223,8 +223,7 @@ fn a_session_begins_with_what_was_said_in_another() {
     );
 }
 
-/// MOV-13, TER-17: the terminals of a chat go with it; a command that runs in
-/// the background keeps its chat where it is.
+/// MOV-13, TER-17: terminals move with their chat. A chat with a background command can't be moved.
 #[test]
 fn terminals_go_with_their_chat() {
     check(

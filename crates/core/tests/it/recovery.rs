@@ -1,4 +1,4 @@
-//! `reconnect` with a cursor for each channel, as AHP 1.1 has it.
+//! Tests for `reconnect` with a cursor for each channel, as in AHP 1.1.
 
 use agenthost_protocol::ids::ServerSeq;
 use expect_test::expect;
@@ -6,8 +6,8 @@ use expect_test::expect;
 use crate::script::{check, check_customized, run};
 use crate::world::World;
 
-/// REC-3, REC-5, REC-6: every channel has an outcome of its own, in the order
-/// of the request. What was seen of one says nothing about the others.
+/// REC-3, REC-5, REC-6: every channel has its own outcome, in the order of the request. The cursor
+/// of one channel says nothing about the others.
 #[test]
 fn each_channel_is_recovered_on_its_own() {
     check(
@@ -35,7 +35,7 @@ fn each_channel_is_recovered_on_its_own() {
     );
 }
 
-/// A channel that is quiet keeps an old cursor, and another one a new one.
+/// A quiet channel keeps its old cursor while the cursor of another channel advances.
 #[test]
 fn a_fast_channel_does_not_hide_what_a_slow_one_missed() {
     check(
@@ -70,8 +70,8 @@ fn a_fast_channel_does_not_hide_what_a_slow_one_missed() {
     );
 }
 
-/// A client without a baseline gets a snapshot, also of the host itself, whose
-/// actions the log has all.
+/// A cursor of 0 means that the client has no baseline. It gets a snapshot, even of the root
+/// channel, whose actions are all in the log.
 #[test]
 fn a_cursor_of_zero_is_no_baseline() {
     check(
@@ -94,8 +94,8 @@ fn a_cursor_of_zero_is_no_baseline() {
     );
 }
 
-/// A number that the host has not given out, or whose actions are forgotten, is
-/// of no use; that of another channel is.
+/// A channel is a snapshot if its cursor is a number that the host has not issued, or one whose
+/// actions were compacted. The cursors of other channels remain valid.
 #[test]
 fn a_cursor_that_the_log_does_not_reach_is_a_snapshot() {
     let mut world = World::new();
@@ -131,7 +131,8 @@ fn a_cursor_that_the_log_does_not_reach_is_a_snapshot() {
     .assert_eq(&shown);
 }
 
-/// SUB-19: of a chat that was seen in part all is shown, and that only once.
+/// SUB-19: a client that has seen a part of a chat gets a snapshot of the whole chat, but only
+/// once.
 #[test]
 fn a_chat_that_was_seen_in_part_is_shown_whole() {
     check(
@@ -160,7 +161,7 @@ fn a_chat_that_was_seen_in_part_is_shown_whole() {
     );
 }
 
-/// The actions of one session do not fit another at the same address.
+/// The actions of one session do not apply to another with the same URI.
 #[test]
 fn a_channel_that_was_born_after_the_cursor_is_a_snapshot() {
     check(
@@ -184,8 +185,8 @@ fn a_channel_that_was_born_after_the_cursor_is_a_snapshot() {
     );
 }
 
-/// One outcome for each channel. If the client has two ideas of where it is, it
-/// is told.
+/// A channel that is named twice has one outcome. If its two cursors differ, the outcome is a
+/// snapshot.
 #[test]
 fn a_channel_that_is_named_twice_has_one_outcome() {
     check(
@@ -206,8 +207,8 @@ fn a_channel_that_is_named_twice_has_one_outcome() {
     );
 }
 
-/// REC-10: there is nothing to replay on a channel without state; for who can't
-/// follow it, it is not there. In the form of 1.0 it is not missing, either.
+/// REC-10: a channel without state has nothing to replay. For a client that can't use it, it is
+/// missing. In the 1.0 form of `reconnect`, an existing one is not missing, either.
 #[test]
 fn a_channel_without_state_is_followed_again() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}, "mcpApp": {"capabilities": {"serverTools": {}}}}"#;
@@ -245,7 +246,7 @@ fn a_channel_without_state_is_followed_again() {
     );
 }
 
-/// A changeset that nobody watched is there again for who asks for it.
+/// A changeset that does not exist yet is created when a client recovers it.
 #[test]
 fn a_changeset_is_made_when_it_is_recovered() {
     check(
@@ -272,8 +273,8 @@ fn a_changeset_is_made_when_it_is_recovered() {
     );
 }
 
-/// HSK-22, REC-9: who is not known any more can begin again on the same
-/// connection. CLT-7: who does not ask for a session has left it.
+/// HSK-22, REC-9: a client that was forgotten can send `initialize` on the same connection. CLT-7:
+/// a client that does not recover a session is removed from its active clients.
 #[test]
 fn cursors_of_a_forgotten_client_are_refused() {
     check(
@@ -313,7 +314,7 @@ fn cursors_of_a_forgotten_client_are_refused() {
     );
 }
 
-/// A connection follows so many channels and no more, however it comes back.
+/// The limit of subscriptions of a connection holds for `reconnect`, too.
 #[test]
 fn the_limit_of_subscriptions_holds() {
     check(

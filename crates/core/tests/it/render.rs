@@ -1,4 +1,4 @@
-//! What a host does, in text.
+//! Renders the effects of a host as text.
 
 use agenthost_core::agent::{AgentCommand, AttachmentContent, ChatContext};
 use agenthost_core::{
@@ -13,7 +13,7 @@ use agenthost_protocol::wire::Json;
 use crate::customizing;
 use crate::script::uri;
 
-/// The short name of a channel.
+/// Returns the short name of a channel.
 fn short(channel: &Uri) -> String {
     for session in ["s1", "s2", "s3"] {
         if *channel == uri(session) {
@@ -136,14 +136,14 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
             Effect::ShareContent { from, to } => {
                 format!("share content of {} with {}", short(from), short(to))
             }
-            // Every disposal does.
+            // Part of every disposal, so not shown.
             Effect::DeleteContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::StoreToken { key: place, token } => {
                 let what = if token.is_some() { "token" } else { "no token" };
                 format!("{what} of {} for {}", place.principal.0, place.resource)
             }
-            // Where all are one, nobody needs to know who is first.
+            // Not shown if `me` is the only principal.
             Effect::SetTokenPrincipals { principals, .. } => {
                 let names: Vec<_> = principals.iter().map(|one| one.0.as_str()).collect();
                 if names.iter().all(|name| *name == "me") {
@@ -187,7 +187,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
     lines
 }
 
-/// What is wanted of a terminal.
+/// Renders a command for a terminal.
 fn render_use(command: &PtyCommand) -> String {
     match command {
         PtyCommand::Open {
@@ -209,7 +209,7 @@ fn render_use(command: &PtyCommand) -> String {
     }
 }
 
-/// What will come after a while.
+/// Renders a scheduled input.
 fn render_later(input: &Input) -> String {
     match input {
         Input::GraceExpired { client, .. } => format!("grace {client}"),
@@ -306,7 +306,7 @@ fn render_moment(moment: &DiffEndpoint) -> String {
     }
 }
 
-/// JSON with short names of channels.
+/// Renders JSON with short names of channels.
 fn shorten(json: &Json) -> String {
     shorten_text(&json.to_string())
 }
@@ -316,7 +316,7 @@ fn shorten_text(text: &str) -> String {
     for name in ["s1.chat", "s2.chat", "s3.chat", "s1", "s2", "s3"] {
         text = text.replace(uri(name).as_str(), name);
     }
-    // What a step made up is called after what it is.
+    // Replaces ids that the host has generated.
     for (made, name) in [
         ("command-0000000000000000", "a-command"),
         ("changes-0000000000000000", "changes"),
@@ -555,7 +555,7 @@ fn name(connection: &ConnectionId) -> String {
     format!("c{}", connection.0)
 }
 
-/// With how long each may be kept waiting, if at all.
+/// Renders recipients, with the maximum latency of each, if any.
 fn recipients(to: &[Recipient]) -> String {
     let one = |to: &Recipient| match to.max_latency.0 {
         0 => name(&to.connection),

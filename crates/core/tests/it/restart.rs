@@ -1,10 +1,10 @@
-//! The host is killed and started again on its log.
+//! Tests with a host that is killed and started again on its log.
 
 use expect_test::expect;
 
 use crate::script::check;
 
-/// REC-16: a turn that was running is closed, with what it had said.
+/// REC-16: a turn that was running is closed and keeps its response.
 #[test]
 fn a_running_turn_is_closed_and_nothing_of_it_is_lost() {
     check(
@@ -69,8 +69,8 @@ fn a_session_that_was_being_created_has_failed() {
     );
 }
 
-/// What an agent noted about a chat it is told when it is opened again, unless
-/// the chat was cut: it would remember too much.
+/// When an agent is opened again, it gets its notes about a chat, unless the chat was truncated:
+/// the agent would remember turns that were removed.
 #[test]
 fn an_agent_is_told_what_it_noted() {
     check(
@@ -116,8 +116,7 @@ fn an_agent_is_told_what_it_noted() {
     );
 }
 
-/// What an agent knows from elsewhere becomes turns, once and only where
-/// nothing was said.
+/// A history that an agent reports becomes turns, once and only in a chat without turns.
 #[test]
 fn a_session_of_the_agents_is_adopted() {
     check(

@@ -1,12 +1,12 @@
-//! What the host asks its clients: content that only they have.
+//! Tests for host requests, which read content that only a client has.
 
 use expect_test::expect;
 
 use crate::script::{check, run};
 use crate::world::World;
 
-/// RES-16, RES-17, SEC-7: from the client that sent the message, before the
-/// agent hears of the turn.
+/// RES-16, RES-17, SEC-7: attachments are read from the client that sent the message, before the
+/// agent gets the prompt.
 #[test]
 fn what_only_a_client_has_is_read_from_it() {
     check(
@@ -41,7 +41,7 @@ fn what_only_a_client_has_is_read_from_it() {
     );
 }
 
-/// RES-18: access is asked for once.
+/// RES-18: after a permission error, the host requests access once.
 #[test]
 fn access_is_asked_for_once() {
     check(
@@ -88,8 +88,8 @@ fn access_is_asked_for_once() {
     );
 }
 
-/// RPC-13, RPC-14: whatever a client does, the turn goes on, and the agent is
-/// told what it does not get.
+/// RPC-13, RPC-14: a client that refuses, sends invalid content, does not answer or leaves does not
+/// block the turn, and the agent is told which content it does not get.
 #[test]
 fn a_client_that_does_not_answer_holds_nothing_up() {
     check(
@@ -142,8 +142,8 @@ fn a_client_that_does_not_answer_holds_nothing_up() {
     );
 }
 
-/// RES-17, A-21: a message that waited is of who sent it, also when another
-/// one starts it; who has two connections is asked by both, one at a time.
+/// RES-17, A-21: attachments of a queued message are read from its sender, even if the host starts
+/// the turn later. A sender with two connections is asked on one after the other.
 #[test]
 fn only_the_sender_of_a_message_is_asked() {
     check(
@@ -178,8 +178,8 @@ fn only_the_sender_of_a_message_is_asked() {
     );
 }
 
-/// A turn that ends while its message is being read: its agent has not heard
-/// of it, and what is read later goes nowhere.
+/// A turn can end while its attachments are read. The agent never gets it, and late answers are
+/// dropped.
 #[test]
 fn a_turn_can_be_cancelled_while_its_message_is_read() {
     check(
@@ -224,7 +224,7 @@ fn a_turn_can_be_cancelled_while_its_message_is_read() {
     );
 }
 
-/// The message that a chat is created with is of who creates it.
+/// The attachments of a chat's initial message are read from the client that creates the chat.
 #[test]
 fn a_first_message_is_read_like_any_other() {
     check(
@@ -246,7 +246,7 @@ fn a_first_message_is_read_like_any_other() {
     );
 }
 
-/// SEC-8: how much is read, and how much is asked at a time, has an end.
+/// SEC-8: the size of attachments and the number of open requests are limited.
 #[test]
 fn what_is_read_is_bounded() {
     let attachments = |count: usize| {
@@ -270,7 +270,7 @@ fn what_is_read_is_bounded() {
         c1 opens s3
         "#,
     );
-    // Each is small enough, but all of them are not.
+    // Each attachment is small enough, but together they are too large.
     run(&mut world, &start("t1", "s1.chat", 6));
     let answer = format!(
         r#"c1 answers {{"data": "{}", "encoding": "utf-8"}}"#,
@@ -286,7 +286,7 @@ fn what_is_read_is_bounded() {
         agent s1: attached virtual:/4 unread: the attachments of the message are too large
         agent s1: attached virtual:/5 unread: the attachments of the message are too large"#]]
     .assert_eq(&unread.join("\n"));
-    // One that is too large by itself.
+    // A single attachment that is too large.
     run(&mut world, "agent s1 end t1");
     run(&mut world, &start("t2", "s1.chat", 1));
     let answer = format!(
@@ -300,7 +300,7 @@ fn what_is_read_is_bounded() {
         last.len()
     );
     run(&mut world, "agent s1 end t2");
-    // Sixteen of a message, thirty-two of a connection.
+    // At most 16 requests for a message, and 32 for a connection.
     for (turn, chat, asked) in [
         ("t3", "s1.chat", 16),
         ("t4", "s2.chat", 16),
@@ -313,7 +313,7 @@ fn what_is_read_is_bounded() {
             "{result}"
         );
     }
-    // A connection that is gone has nothing open.
+    // The open requests of a connection end with it.
     let left = run(&mut world, "c1 leave");
     for turn in ["t3", "t4"] {
         assert!(left.contains(&format!("prompt {turn}")), "{left}");

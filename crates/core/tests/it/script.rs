@@ -104,8 +104,7 @@ use crate::customizing;
 use crate::render::render;
 use crate::world::World;
 
-/// Runs a script and compares what came of it. The lines of the script stand
-/// in the result, with what came of each below it.
+/// Runs a script and compares the result, which has each line of the script with its effects below.
 pub(crate) fn check(script: &str, expected: Expect) {
     let mut world = World::new();
     let result = run(&mut world, script);
@@ -113,7 +112,7 @@ pub(crate) fn check(script: &str, expected: Expect) {
     expected.assert_eq(&format!("{result}\n"));
 }
 
-/// The same in a world where customizations are read.
+/// Like [`check`], with customizations enabled.
 pub(crate) fn check_customized(script: &str, expected: Expect) {
     let mut config = crate::world::config();
     let agents = config.agents.iter().map(|agent| agent.provider.clone());
@@ -124,8 +123,8 @@ pub(crate) fn check_customized(script: &str, expected: Expect) {
     expected.assert_eq(&format!("{result}\n"));
 }
 
-/// Runs a script in a world. A line that starts with `-` sets the scene, and
-/// what comes of it is not shown.
+/// Runs a script in a world and returns the lines with their effects. Lines that start with `-` are
+/// left out.
 pub(crate) fn run(world: &mut World, script: &str) -> String {
     let mut runner = Runner { world, requests: 0 };
     let mut result = Vec::new();
@@ -149,8 +148,7 @@ pub(crate) fn run(world: &mut World, script: &str) -> String {
     result.join("\n")
 }
 
-/// Replaces each `<N bytes>` by so many letters `x`: large payloads would make
-/// scripts unreadable.
+/// Replaces each `<N bytes>` by N letters `x`: large payloads would make scripts unreadable.
 fn fill(line: &str) -> String {
     let mut filled = String::new();
     let mut rest = line;
@@ -192,8 +190,8 @@ struct Runner<'w> {
 }
 
 impl Runner<'_> {
-    /// Takes the checkpoints that turns wait for, as scripts without a `marked`
-    /// expect it. Numbers that steps make names of stay as they are without.
+    /// Takes the checkpoints that turns wait for, as scripts without `marked` expect it. Generated
+    /// ids contain the number of the step, which must not depend on it.
     fn take_checkpoints(&mut self, effects: &mut Effects) {
         let steps = self.world.steps;
         for more in self.world.take_checkpoints() {
@@ -355,7 +353,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Ends the grace period that runs, or one that is named.
+    /// Ends the current grace period of a client, or the one with a number.
     fn end_grace(&mut self, line: &str) -> Effects {
         let (client, departure) = match line.split_once(' ') {
             Some((client, nth)) => (client, Some(GracePeriodId(nth.parse().unwrap()))),
@@ -459,7 +457,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Answers the oldest question to a client.
+    /// Answers the oldest host request to a client.
     fn answer(&mut self, connection: ConnectionId, how: &str, what: &Json) -> Effects {
         let asked = &mut self.world.asked;
         let index = asked.iter().position(|(other, _)| *other == connection);
@@ -495,7 +493,7 @@ impl Runner<'_> {
     }
 }
 
-/// What two steps did, one after the other.
+/// Appends the effects of a later step.
 trait Join {
     fn join(&mut self, other: Effects);
 }
@@ -507,7 +505,7 @@ impl Join for Effects {
     }
 }
 
-/// What the server makes of a text.
+/// Decodes a message as the server does.
 pub(crate) fn received(text: &str) -> ClientMessage {
     let document = Document::parse(text, Limits::default()).unwrap();
     match Message::decode(&document).unwrap() {
@@ -538,7 +536,7 @@ pub(crate) fn received(text: &str) -> ClientMessage {
     }
 }
 
-/// A file, or a directory if the path ends like one.
+/// Returns a found file, or a directory if the path ends with `/`.
 fn found(path: &str) -> FileMatch {
     let (path, kind) = match path.strip_suffix('/') {
         Some(path) => (path, FileKind::Directory),
@@ -560,7 +558,6 @@ pub(crate) fn object(text: &str) -> Json {
     if text.is_empty() {
         return json!({});
     }
-    // Names of channels are short inside, too.
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 

@@ -1,11 +1,11 @@
-//! Servers of tools, and tools of clients that agents call.
+//! Tests for MCP servers, and for client tools that agents call through the gateway.
 
 use expect_test::expect;
 
 use crate::script::check_customized;
 
-/// MCP-1 to MCP-6: servers start with the first turn, which waits for them;
-/// people stop them, and do not wait.
+/// MCP-1 to MCP-6: MCP servers start with the first turn, which waits for them. Clients can stop
+/// and start them, and can continue without them.
 #[test]
 fn servers_start_with_a_turn_and_stop_when_told() {
     let server = |id: &str| {
@@ -124,8 +124,8 @@ fn servers_start_with_a_turn_and_stop_when_told() {
     );
 }
 
-/// MCP-3: an agent that comes for tools may ask only once, so servers start then;
-/// not before it is known what is there, also after a restart.
+/// MCP-3: some agents ask for tools only once, so MCP servers start when an agent asks; but not
+/// before the customizations are known, also after a restart.
 #[test]
 fn servers_start_when_an_agent_comes_for_tools() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
@@ -182,8 +182,8 @@ fn servers_start_when_an_agent_comes_for_tools() {
     );
 }
 
-/// MCP-12 to MCP-16, MCP-21, A-3, A-9: only clients that show apps get to know
-/// of the way to a server, and can use it.
+/// MCP-12 to MCP-16, MCP-21, A-3, A-9: only clients with support for MCP apps see the channel of a
+/// server and can use it.
 #[test]
 fn apps_talk_to_their_servers() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
@@ -251,8 +251,8 @@ fn apps_talk_to_their_servers() {
     );
 }
 
-/// CLT-4, CLT-8, CLT-12, CLT-13: what an agent calls a client's tool for
-/// becomes a call of the turn, and what comes of that is what the agent gets.
+/// CLT-4, CLT-8, CLT-12, CLT-13: when an agent calls a client tool, that becomes a tool call of the
+/// turn, whose result goes back to the agent.
 #[test]
 fn agents_call_tools_of_clients() {
     let active = r#"{"activeClient": {"clientId": "a", "tools": [{"name": "run", "title": "Run it"}, {"name": "look"}]}}"#;
@@ -364,8 +364,8 @@ fn agents_call_tools_of_clients() {
     );
 }
 
-/// MCP-7, MCP-8, MCP-10, TOO-18 to TOO-20, AUT-2, AUT-11, AUT-12: servers and
-/// calls of their tools wait for tokens, each by itself.
+/// MCP-7, MCP-8, MCP-10, TOO-18 to TOO-20, AUT-2, AUT-11, AUT-12: MCP servers and single tool calls
+/// wait for tokens, independently of each other.
 #[test]
 fn servers_and_calls_wait_for_tokens() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
@@ -433,8 +433,8 @@ fn servers_and_calls_wait_for_tokens() {
     );
 }
 
-/// A server whose code nobody allowed is tried once, and again when what is
-/// allowed is something else.
+/// A server that failed because its code is not trusted is started again only after the trusted
+/// code has changed.
 #[test]
 fn servers_that_may_not_run_are_not_tried_again_and_again() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;

@@ -1,4 +1,4 @@
-//! Sessions come and go.
+//! Tests for creating, listing and disposing sessions.
 
 use expect_test::expect;
 
@@ -128,7 +128,7 @@ fn sessions_are_listed_latest_first_and_in_pages() {
     );
 }
 
-/// SEC-5, SES-1: nobody gets an address that means something else here.
+/// SEC-5, SES-1: a client can't create a channel with a URI that has another meaning for the host.
 #[test]
 fn addresses_of_others_are_not_given_away() {
     check(
@@ -173,8 +173,8 @@ fn addresses_of_others_are_not_given_away() {
     );
 }
 
-/// The host names a session by its first message, its agent knows better, and
-/// people know best.
+/// The host titles a session by its first message. A title from the agent replaces that, and a
+/// title from a user replaces both.
 #[test]
 fn agents_may_name_what_nobody_named() {
     check(

@@ -1,9 +1,7 @@
-//! Clients that come, go, lag and race; agents that stream and fail; a host
-//! that is killed at any moment. All by chance, and by the same chance again
-//! for the same seed.
+//! Simulates clients that connect, leave, lag and race, agents that stream and fail, and a host
+//! that is killed at any moment. A seed determines each run.
 //!
-//! `World` checks on every step what has to hold on every step. Set
-//! `SIMULATION_SEEDS=100000` for a long run.
+//! `World` checks its invariants on every step. Set `SIMULATION_SEEDS=100000` for a long run.
 
 mod agents;
 mod customizing;
@@ -58,8 +56,8 @@ fn nothing_is_lost_whatever_happens() {
             .unreliable
             .map_or(0, |unreliable| unreliable.restored);
     }
-    // A simulation in which nothing happens would prove nothing: every action
-    // that a client can dispatch here was accepted and was refused.
+    // A simulation without effect would prove nothing: every action that a client can dispatch was
+    // both accepted and refused.
     if seeds >= 200 {
         assert!(restored > 20, "copies were restored {restored} times");
         let rare: Vec<_> = Action::table()
@@ -71,7 +69,7 @@ fn nothing_is_lost_whatever_happens() {
     }
 }
 
-/// Tells which seed it was.
+/// Prints the seed if the simulation panics.
 struct Told(u64);
 
 impl Drop for Told {
@@ -83,12 +81,12 @@ impl Drop for Told {
     }
 }
 
-/// Automations come later.
+/// Automations are not implemented yet.
 fn is_possible(name: &str) -> bool {
     !name.starts_with("automation")
 }
 
-/// Every other world has somebody who reads customizations.
+/// Creates a world; customizations are enabled for every other seed.
 fn customized_now_and_then(seed: u64) -> World {
     let mut config = crate::world::config();
     if seed % 2 == 1 {
@@ -98,20 +96,20 @@ fn customized_now_and_then(seed: u64) -> World {
     World::with(config)
 }
 
-/// What an unreliable machine is like.
+/// State of a machine whose clock jumps and whose data directory is restored from backups.
 #[derive(Default)]
 struct Unreliable {
     names: BTreeMap<ConnectionId, String>,
     backup: Option<Backup>,
-    /// What the clock said last.
+    /// The latest value of the clock, in microseconds.
     clock: u64,
     restored: u64,
 }
 
 pub(crate) struct Simulation {
     pub(crate) world: World,
-    /// In some worlds the end of the log is lost now and then, and clocks jump.
-    /// There every program has a name of its own.
+    /// Set in some worlds, in which the end of the log is sometimes lost and clocks jump. There,
+    /// every client has a client id of its own.
     unreliable: Option<Unreliable>,
     chance: Generator,
     next_connection: u32,
@@ -177,14 +175,13 @@ impl Simulation {
         }
     }
 
-    /// Everything that runs can be ended, and then nothing is left of it: no
-    /// turn is stuck, and nobody is waited for.
+    /// Ends everything that runs, and checks that no turn and no pending input is left.
     fn settle(&mut self) {
         self.next_connection += 1;
         let connection = ConnectionId(self.next_connection);
         self.world.connect(connection, "me", None);
         self.initialize(connection, "the last");
-        // What clients were asked may be what preparations wait for.
+        // Preparations may wait for host requests to clients.
         loop {
             self.end_preparations();
             if self.world.unanswered.is_empty() {
@@ -194,7 +191,7 @@ impl Simulation {
         }
         self.world.take_checkpoints();
         self.check_told();
-        // Ending one may start the next of a queue, in another chat.
+        // Ending a turn may start a queued message in another chat.
         let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();
         for chat in chats {
             if let Some(turn) = self.active_turn(&chat) {
@@ -249,7 +246,7 @@ impl Simulation {
         self.ask(connection, method, params);
     }
 
-    /// The same, for who wants to know what came of it.
+    /// Sends a request and returns its effects.
     fn ask(&mut self, connection: ConnectionId, method: &str, params: Json) -> Effects {
         self.requests += 1;
         let message =
@@ -268,7 +265,7 @@ impl Simulation {
         });
     }
 
-    /// A new client, or one that was here before and goes on where it was.
+    /// Connects a new client, or one that returns with its earlier state.
     fn connect(&mut self) {
         if self.world.clients.len() >= 5 {
             return;
@@ -291,7 +288,7 @@ impl Simulation {
                 let memory = self.world.memories[&before].clone();
                 self.world.connect(connection, "me", Some(before));
                 self.come_back(connection, &client, &memory);
-                // Forgotten in the meantime: start over, as a client does.
+                // The host has forgotten the client, which therefore starts over with `initialize`.
                 if !self.is_known(connection) {
                     self.world.clients.insert(connection, Default::default());
                     self.initialize(connection, &client);
@@ -300,7 +297,8 @@ impl Simulation {
         }
     }
 
-    /// Three names for all connections, so that some have two.
+    /// Returns the client id of a connection. There are only three, so that some have two
+    /// connections.
     fn client_id(&self, connection: ConnectionId) -> String {
         if let Some(unreliable) = &self.unreliable {
             let name = unreliable.names.get(&connection).cloned();
@@ -310,8 +308,7 @@ impl Simulation {
     }
 
     fn initialize(&mut self, connection: ConnectionId, client: &str) {
-        // Clients of older versions are told the same in another way, and VS
-        // Code is allowed more.
+        // Legacy clients get the same in another encoding, and VS Code is allowed more.
         let (version, program) = match self.chance.rng.u8(..8) {
             0 | 1 => ("0.4.0", "old"),
             2 | 3 => ("0.9.0", "vscode-editor-window"),
@@ -324,7 +321,7 @@ impl Simulation {
         self.request(connection, "initialize", params);
     }
 
-    /// Whether the host takes requests on a connection.
+    /// Returns `true` if the host accepts requests on a connection.
     fn is_known(&mut self, connection: ConnectionId) -> bool {
         let list = json!({"channel": "ahp-root://"});
         let effects = self.ask(connection, "listSessions", list);
@@ -368,7 +365,7 @@ impl Simulation {
         }
     }
 
-    /// The second has an agent with several directories and a configuration.
+    /// Creates a session. `s2` uses the agent with several directories and a configuration.
     fn create_session(&mut self) {
         if let Some(connection) = self.connection() {
             let name = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
@@ -396,7 +393,7 @@ impl Simulation {
         }
     }
 
-    /// Something happens in a terminal that the host runs, or ran.
+    /// Sends an event of a terminal that the host has opened.
     fn terminal_event(&mut self) {
         let opened = self.world.opened.clone();
         let Some(terminal) = self.chance.pick(&opened).cloned() else {
@@ -415,14 +412,14 @@ impl Simulation {
         self.world.step(Input::Terminal { terminal, event });
     }
 
-    /// Any request at all, as its shape allows, on some channel.
+    /// Sends a random request that matches its shape, on some channel.
     fn any_request(&mut self) {
         let Some(connection) = self.connection() else {
             return;
         };
         let shapes = ClientRequest::shapes();
         let (method, shape) = *self.chance.pick(&shapes).unwrap();
-        // These have ways of their own.
+        // These have methods of their own.
         if ["initialize", "reconnect", "subscribe"].contains(&method) {
             return;
         }
@@ -437,7 +434,7 @@ impl Simulation {
         self.request(connection, method, params);
     }
 
-    /// What was looked for is found, sooner or later.
+    /// Completes all pending searches, file jobs and watches; access requests time out.
     fn finish_searches(&mut self) {
         while let Some((connection, id)) = self.world.grants.pop_front() {
             self.world
@@ -463,7 +460,7 @@ impl Simulation {
         }
     }
 
-    /// A client was silent about a tool for long, or not.
+    /// Lets a client tool call time out, if there is one.
     fn end_patience(&mut self) {
         if let Some((session, call)) = self.world.awaited.pop_front() {
             self.world.step(Input::ClientToolTimedOut { session, call });
@@ -498,7 +495,7 @@ impl Simulation {
         }
     }
 
-    /// A turn of a chat, running or not.
+    /// Returns a turn of a chat, running or not.
     fn some_turn(&mut self, chat: &Uri) -> TurnId {
         let none = TurnId::from("no such turn");
         let Some(ChannelState::Chat(state)) = self.world.log.channels.get(chat) else {
@@ -544,7 +541,7 @@ impl Simulation {
     }
 
     fn end_grace(&mut self) {
-        // Of whoever is away; sometimes one that is long over.
+        // For a client that is not away, this is a grace period that does not exist.
         let client = ClientId::from(format!("client-{}", self.chance.rng.u32(0..3)));
         let departure = self.world.departure_of(&client);
         self.world.step(Input::GraceExpired {
@@ -553,7 +550,7 @@ impl Simulation {
         });
     }
 
-    /// Killed, and started again. Sometimes old actions are gone from the log.
+    /// Kills the host and starts it again. Sometimes old actions are gone from the log.
     fn restart(&mut self) {
         if self.chance.chance(0.3) {
             let last = self.world.log.actions.last();
@@ -570,7 +567,7 @@ impl Simulation {
             if rng.u8(..2) == 0 {
                 unreliable.backup = Some(self.world.back_up());
             }
-            // Small jumps are the worst: the numbers of epochs overlap.
+            // Small jumps are the hardest case, because the numbers of epochs overlap.
             let now = u64::try_from(self.world.now).unwrap() * 1_000;
             let micros = match rng.u8(..4) {
                 0 => now,

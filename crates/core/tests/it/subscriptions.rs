@@ -1,4 +1,4 @@
-//! Who gets to see what.
+//! Tests for subscriptions: which connections get which actions.
 
 use expect_test::expect;
 
@@ -83,8 +83,8 @@ fn subscriptions_are_bounded() {
     );
 }
 
-/// SUB-19, HSK-23: two programs of one name, of which one has seen a part only.
-/// What the other sees and does makes no difference to what the first knows.
+/// SUB-19, HSK-23: two connections share a client id, and one has seen only a part of a chat. What
+/// the other one sees or does must not change what the host knows about the first.
 #[test]
 fn programs_that_share_a_name_are_told_apart() {
     check(

@@ -1,8 +1,8 @@
-//! Every action that a client may dispatch: when it is accepted, and when and
-//! why it is not. One row for each row of the table of rules (7.1).
+//! Tests for every action that a client may dispatch: when it is accepted, and when and why it is
+//! refused. There is one row for each row of the table of rules (7.1).
 //!
-//! A refused action reaches its client with the reason and changes nothing at
-//! all (DSP-2); an accepted one is echoed.
+//! A refused action is answered with the reason and changes nothing (DSP-2); an accepted one is
+//! echoed.
 
 use std::collections::BTreeSet;
 
@@ -18,34 +18,34 @@ use agenthost_protocol::uri::Uri;
 use crate::script::{run, uri};
 use crate::world::World;
 
-/// What there is before an action is dispatched.
+/// The state in which an action is dispatched.
 #[derive(Debug, Clone, Copy)]
 enum Scene {
-    /// A session of the default agent, ready, nothing said.
+    /// A ready session of the default agent, without turns.
     Ready,
-    /// The same, before its agent is up.
+    /// The same, before its agent is ready.
     Creating,
     /// A session of the agent with several directories and a configuration.
     Roaming,
     /// Turn `t` runs.
     Running,
-    /// A client looks at what changed.
+    /// A client is subscribed to a changeset.
     Changed,
     /// The same, where changes are not tracked.
     Untracked,
-    /// Turn `t` is over.
+    /// Turn `t` is complete.
     Over,
-    /// Turn `t` failed, and could go on.
+    /// Turn `t` has failed and can be resumed.
     Failed,
-    /// Turn `t` runs: `asks` waits to be confirmed, `held` for its result to
-    /// be, `own` is run by the client, `other` by another one, `host` by the
-    /// host, `token` waits for a token, `done` is over; `r` asks something.
+    /// Turn `t` runs. Of its tool calls, `asks` waits for confirmation, `held` for confirmation of
+    /// its result, `own` is run by the client, `other` by another client, `host` by the host,
+    /// `token` waits for a token, and `done` is complete. `r` is an open question.
     Busy,
     /// A worker's chat, `ahp-chat:/w`.
     Worker,
-    /// Messages `q1` and `q2` wait for turn `t`, and `s` to steer it.
+    /// Messages `q1` and `q2` are queued behind turn `t`, and `s` steers it.
     Queued,
-    /// The same after turn `t` was cancelled: they wait for somebody.
+    /// The same after turn `t` was cancelled: the messages wait for a client.
     Waiting,
     /// Terminals: `ahp-terminal:/mine`, `/theirs`, `/session`, `/over`.
     Terminals,
@@ -374,8 +374,8 @@ const ROWS: &[Row] = &[
         refused: &[(r#"{"files": ["file:///w/a.txt"], "reviewed": true}"#, "the agent does not support reviews of this changeset")] },
 ];
 
-/// Of channels that this host does not have yet: on the wrong channel they are
-/// refused, and on their own they are told to nobody (DSP-3).
+/// Actions of channels that this host does not have yet: on the wrong channel they are refused, on
+/// their own they have no effect (DSP-3).
 const ELSEWHERE: &[&str] = &[
     "automation/createRequested",
     "automation/updateRequested",
@@ -515,7 +515,7 @@ fn open_terminals(world: &mut World) {
     }
 }
 
-/// Dispatches an action, and says what came of it for who dispatched it.
+/// Dispatches an action. Returns the reason as an error if the client gets a rejection.
 fn dispatch(world: &mut World, channel: &str, action: &str, payload: &str) -> Result<(), String> {
     let payload = payload
         .replace("USER", USER)
@@ -543,7 +543,7 @@ fn dispatch(world: &mut World, channel: &str, action: &str, payload: &str) -> Re
             Err(reason)
         }
         None => {
-            // What is typed into a terminal is told to who typed it alone.
+            // Terminal input is echoed only to the client that typed it.
             let echoes = [format!(" by a {action} "), format!(" shown {action} ")];
             assert!(
                 echoes.iter().any(|echo| result.contains(echo)),
@@ -574,9 +574,8 @@ fn every_rule_holds() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// No action is forgotten, in either direction: those of clients are in the
-/// table, those of the host are refused (DSP-4), and none is taken on a
-/// channel of another kind (DSP-5).
+/// Every action is covered: those of clients are in the table, those of the host are refused
+/// (DSP-4), and none is accepted on a channel of another kind (DSP-5).
 #[test]
 fn every_action_has_its_row() {
     let rows: BTreeSet<_> = ROWS.iter().map(|row| row.action).collect();

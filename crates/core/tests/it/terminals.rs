@@ -1,4 +1,4 @@
-//! Terminals that clients open.
+//! Tests for terminals that clients open.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{CommandLine, Input, TerminalEvent};
@@ -86,7 +86,7 @@ fn a_client_has_a_terminal() {
     );
 }
 
-/// TER-20: what is typed is told to who typed it, and kept nowhere.
+/// TER-20: terminal input is echoed only to the client that typed it, and is not stored.
 #[test]
 fn what_is_typed_is_nobody_elses() {
     let mut world = World::new();
@@ -117,8 +117,8 @@ fn what_is_typed_is_nobody_elses() {
     );
 }
 
-/// TER-21, and a restart: what ran in a terminal runs no more, and what it
-/// wrote is still there.
+/// TER-21: the terminals of a session end with it. After a restart, terminals have exited, and
+/// their output is still there.
 #[test]
 fn terminals_end_with_their_session_or_their_host() {
     let mut world = World::new();
@@ -159,9 +159,8 @@ fn terminals_end_with_their_session_or_their_host() {
     assert!(!world.log.channels.contains_key(&uri("ahp-terminal:/2")));
 }
 
-/// TER-7, TER-8, TER-9, TER-10: commands are told apart once the shell tells
-/// of them, one at a time, with names of their own and times of the host's
-/// clock.
+/// TER-7, TER-8, TER-9, TER-10: once the shell supports it, commands are reported separately: one
+/// at a time, with unique ids and with times of the host's clock.
 #[test]
 fn commands_are_told_apart() {
     check(
@@ -236,7 +235,7 @@ fn commands_are_told_apart() {
     );
 }
 
-/// What ran when the host was killed has ended, also as a command of a shell.
+/// A command that was running in a shell when the host was killed has finished.
 #[test]
 fn a_command_does_not_outlive_its_host() {
     check(
@@ -261,8 +260,8 @@ fn a_command_does_not_outlive_its_host() {
     );
 }
 
-/// TER-19: what is forgotten is forgotten by all, and what is kept is still
-/// known as the commands that it belongs to.
+/// TER-19: the host and its clients drop the same old output, and the rest still belongs to its
+/// commands.
 #[test]
 fn old_commands_are_forgotten() {
     let mut world = World::new();
@@ -310,8 +309,8 @@ fn old_commands_are_forgotten() {
     assert!(lines.is_sorted() && lines.last() == Some(&29), "{lines:?}");
 }
 
-/// TER-5, TER-11, TER-15: what is typed into a terminal of an agent, its size,
-/// and that its command continues in the background go to the agent.
+/// TER-5, TER-11, TER-15: for a terminal of an agent, input, size and the change to a background
+/// command are passed to the agent.
 #[test]
 fn a_terminal_of_an_agent_can_be_used() {
     let mut world = World::new();

@@ -1,13 +1,12 @@
-//! Edits of files in running turns (TOO-26).
+//! Tests for file edits of running turns (TOO-26).
 
 use expect_test::expect;
 
 use crate::script::check;
 
-/// Finding 16: "Restore Checkpoint" of VS Code writes the contents of the edits
-/// of completed calls back, so what a command has changed has to be among them.
-/// The edits are in a call of their own: VS Code shows edits instead of the
-/// output of their call.
+/// Finding 16: "Restore Checkpoint" of VS Code writes back the contents from the edits of completed
+/// calls, so these have to include what a command has changed. The edits are in a call of their
+/// own, because VS Code shows edits instead of the output of their call.
 #[test]
 fn what_a_command_has_changed_is_reported_before_the_turn_ends() {
     check(
@@ -38,8 +37,8 @@ fn what_a_command_has_changed_is_reported_before_the_turn_ends() {
     );
 }
 
-/// A part of a file is not its content, and a file that is overwritten is not a
-/// new one: a client that restores files would lose the rest.
+/// A part of a file is not its content, and an overwritten file is not a new one: the host replaces
+/// such edits, because a client that restores files would lose the rest.
 #[test]
 fn edits_that_an_agent_reports_are_replaced_by_those_that_were_made() {
     check(
@@ -78,8 +77,8 @@ fn edits_that_an_agent_reports_are_replaced_by_those_that_were_made() {
     );
 }
 
-/// Edits have their place in the response: what the agent does next waits. It
-/// waits for the next survey, too.
+/// Edits have a fixed place in the response, so later events of the agent wait for the survey, and
+/// then for the next one.
 #[test]
 fn calls_are_surveyed_one_after_the_other() {
     check(
@@ -116,7 +115,8 @@ fn calls_are_surveyed_one_after_the_other() {
     );
 }
 
-/// What the host can't compare, it takes as the agent says if it is whole.
+/// For a file that the host can't compare, the edit that the agent reported is kept if it is
+/// complete.
 #[test]
 fn confirmed_edits_stay() {
     check(
@@ -137,7 +137,7 @@ fn confirmed_edits_stay() {
     );
 }
 
-/// Calls that read, and turns without calls, wait for nothing.
+/// Calls that only read, and turns without calls, do not wait for a survey.
 #[test]
 fn a_turn_that_changes_nothing_ends_at_once() {
     check(
@@ -163,8 +163,8 @@ fn a_turn_that_changes_nothing_ends_at_once() {
     );
 }
 
-/// TUR-16: a turn that is cancelled waits for nothing, and what is known of its
-/// files afterwards is dropped. VS Code cancels before it restores.
+/// TUR-16: a cancelled turn does not wait for its survey, and a late result is dropped. VS Code
+/// cancels a turn before it restores files.
 #[test]
 fn a_cancelled_turn_does_not_wait_for_its_edits() {
     check(
@@ -199,7 +199,7 @@ fn a_cancelled_turn_does_not_wait_for_its_edits() {
     );
 }
 
-/// The turn had ended well before its agent did.
+/// The turn had ended before its agent stopped, so it does not fail.
 #[test]
 fn an_agent_that_stops_does_not_spoil_a_turn_that_has_ended() {
     check(
@@ -230,7 +230,7 @@ fn an_agent_that_stops_does_not_spoil_a_turn_that_has_ended() {
     );
 }
 
-/// What workers do is part of what the turn does that they work for.
+/// The edits of a worker are reported in its own turn and in the turn that it works for.
 #[test]
 fn a_worker_reports_its_edits_and_so_does_the_turn_it_works_for() {
     check(

@@ -1,4 +1,4 @@
-//! A turn from its message to its end.
+//! Tests for turns, from the message to the end.
 
 use expect_test::expect;
 
@@ -67,7 +67,7 @@ fn a_turn_runs_for_all_to_see() {
     );
 }
 
-/// TOO-4, TOO-9, SEC-6: one client asks, another decides.
+/// TOO-4, TOO-9, SEC-6: one client starts the turn, and another one decides about its tool call.
 #[test]
 fn a_tool_call_is_approved_by_another_client() {
     check(
@@ -113,7 +113,8 @@ fn a_tool_call_is_approved_by_another_client() {
     );
 }
 
-/// TUR-12, TUR-16, TUR-5: the host's clock counts, and late events do not.
+/// TUR-12, TUR-16, TUR-5: the duration of a turn is measured by the host's clock, and late events
+/// have no effect.
 #[test]
 fn a_turn_is_cancelled() {
     check(
@@ -145,7 +146,7 @@ fn a_turn_is_cancelled() {
     );
 }
 
-/// PEN-2 to PEN-4, PEN-8, A-8: one after the other, but not after an error.
+/// PEN-2 to PEN-4, PEN-8, A-8: queued messages run one after the other, but not after an error.
 #[test]
 fn queued_messages_follow() {
     check(
@@ -186,7 +187,8 @@ fn queued_messages_follow() {
     );
 }
 
-/// What an agent must not do, it can't.
+/// Events of an agent have no effect without a turn, and an agent can't start or end turns by
+/// actions.
 #[test]
 fn an_agent_keeps_to_its_turn() {
     check(
@@ -217,8 +219,7 @@ fn an_agent_keeps_to_its_turn() {
     );
 }
 
-/// An agent that is gone takes its turn along, and is opened again for the
-/// next one.
+/// When an agent stops, its turn fails; the next turn opens the agent again.
 #[test]
 fn an_agent_that_stops_is_opened_again() {
     check(
@@ -250,8 +251,8 @@ fn an_agent_that_stops_is_opened_again() {
     );
 }
 
-/// PEN-5: what the agent did not take in while the turn ran is said next, and
-/// comes before what was queued; not after an error, as with the queue.
+/// PEN-5: a steering message that the agent did not accept while the turn ran starts the next turn,
+/// before the queued messages.
 #[test]
 fn what_was_not_heard_is_said_next() {
     check(

@@ -1,5 +1,5 @@
-//! Commands of tool calls in terminals: their output while they run, and after
-//! their turn was cut short.
+//! Tests for commands of tool calls in terminals: their output while they run, and after their turn
+//! was cut short.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{CommandLine, Input};
@@ -11,8 +11,8 @@ use expect_test::expect;
 use crate::script::{check, run, uri};
 use crate::world::World;
 
-/// A session whose agent runs a command for the call `c`, in the terminal
-/// `ahp-terminal:/1`. Two clients watch.
+/// Returns a world with a session whose agent runs a command for the call `c`, in the terminal
+/// `ahp-terminal:/1`. A client is subscribed to the chat and the terminal.
 fn with_command() -> World {
     let mut world = World::new();
     run(
@@ -50,7 +50,7 @@ fn with_command() -> World {
     world
 }
 
-/// The response of the latest turn of the default chat.
+/// Returns the response of the latest turn of the default chat.
 fn response(world: &World) -> String {
     let Some(ChannelState::Chat(chat)) = world.host.state(&uri("s1.chat")) else {
         panic!("the chat is there");
@@ -60,7 +60,7 @@ fn response(world: &World) -> String {
     parts.map(|part| format!("{part}\n")).collect()
 }
 
-/// TER-8, TER-12: VS Code shows the output of a terminal by its commands.
+/// TER-8, TER-12: VS Code shows the output of a terminal per command.
 #[test]
 fn an_agents_terminal_tells_of_its_command() {
     let mut world = with_command();
@@ -97,8 +97,8 @@ fn an_agents_terminal_tells_of_its_command() {
     world.check_mirrors();
 }
 
-/// VS Code sends `chat/turnCancelled` as below, and shows of a
-/// cancelled call no output. TUR-12, TOO-27.
+/// TUR-12, TOO-27: VS Code shows no output of a cancelled call, so the host completes the call with
+/// its output before the turn is cancelled.
 #[test]
 fn the_output_of_a_cancelled_command_stays() {
     let mut world = with_command();
@@ -127,7 +127,7 @@ fn the_output_of_a_cancelled_command_stays() {
     world.check_mirrors();
 }
 
-/// REC-16, TOO-25: also if the host was killed, with what is only in the log.
+/// REC-16, TOO-25: the output is kept if the host is killed, too, as far as it is in the log.
 #[test]
 fn the_output_of_a_command_survives_the_host() {
     let mut world = with_command();
@@ -160,7 +160,7 @@ fn the_output_of_a_command_survives_the_host() {
     world.check_mirrors();
 }
 
-/// An agent that stops takes its commands along.
+/// When an agent stops, its commands end, and their output is kept.
 #[test]
 fn the_output_of_a_command_survives_its_agent() {
     let mut world = with_command();
@@ -180,8 +180,8 @@ fn the_output_of_a_command_survives_its_agent() {
     world.check_mirrors();
 }
 
-/// What is not output, or nobody's of the host, is cancelled as ever. An edit
-/// that may not have happened is not shown as one that has.
+/// A call without output is cancelled. From a partial result, file edits are left out, because they
+/// may not have happened.
 #[test]
 fn calls_without_output_are_cancelled() {
     check(
@@ -208,8 +208,7 @@ fn calls_without_output_are_cancelled() {
     );
 }
 
-/// VS Code lays out what it shows, and says how large that
-/// is, also of a terminal from the past. TER-11.
+/// TER-11: VS Code sends the size of a terminal when it shows it, even if the terminal has exited.
 #[test]
 fn a_terminal_that_has_exited_keeps_its_size() {
     check(
@@ -231,8 +230,9 @@ fn a_terminal_that_has_exited_keeps_its_size() {
     );
 }
 
-/// VS Code ends a call at once when its user cancels the turn, and forgets the
-/// terminal when that exits. What it shows then is what the call had before.
+/// When the user cancels a turn, VS Code ends its calls at once, and forgets a terminal when it
+/// exits. It then shows the content that the call had before, so the host adds previews of the
+/// output to the call.
 #[test]
 fn vscode_is_told_of_output_with_the_call() {
     let mut world = with_command();

@@ -1,5 +1,5 @@
-//! What turns need of servers of tools: which tools, whose tokens, and another
-//! try where a server failed.
+//! Tests for what turns need of MCP servers: a choice of tools, tokens, and retries of servers that
+//! failed.
 
 use agenthost_protocol::wire;
 use expect_test::expect;
@@ -7,8 +7,8 @@ use expect_test::expect;
 use crate::script::{check_customized, run};
 use crate::world::{World, config};
 
-/// CUS-18: while a custom agent with a list of tools answers, the chat has those
-/// alone; without it, all. What is as it was is not said again.
+/// CUS-18: while a custom agent with a list of tools answers, the chat has only these tools;
+/// without a list, it has all. An unchanged list is not sent again.
 #[test]
 fn a_custom_agent_has_the_tools_of_its_list() {
     check_customized(
@@ -62,9 +62,8 @@ fn a_custom_agent_has_the_tools_of_its_list() {
     );
 }
 
-/// CUS-13: what was decided in a session about a client's plugin, and about what
-/// is in it, holds again when it comes back; also after a restart of the host. Taken
-/// back, it is forgotten.
+/// CUS-13: the decisions of a session about a client's plugin and its children apply again when the
+/// plugin returns, also after a restart of the host. A decision that is taken back is forgotten.
 #[test]
 fn decisions_of_a_session_outlive_what_they_are_about() {
     let active = r#"{"activeClient": {"clientId": "a", "tools": [], "customizations": [{"type": "plugin", "id": "x", "uri": "virtual://a/x", "name": "X", "nonce": "1", "childEnablement": {"k": [{"kind": "global", "enabled": true}]}}]}}"#;
@@ -145,9 +144,9 @@ fn decisions_of_a_session_outlive_what_they_are_about() {
     );
 }
 
-/// MCP-1, MCP-3: a turn tries a server again that failed, and less and less often if
-/// that does not help; one that ran for a while begins anew, and so does one
-/// that a person starts. One that may not run any more says why it failed.
+/// MCP-1, MCP-3: turns retry a server that failed, with increasing delays. The delay is reset when
+/// the server has run for a while or a user starts it. A server that may not run any more reports
+/// why it failed.
 #[test]
 fn turns_try_servers_again_that_failed() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
@@ -252,8 +251,8 @@ fn turns_try_servers_again_that_failed() {
     );
 }
 
-/// CLT-4, TOO-16: an agent hears whether a tool of a client did not run, or ran and
-/// is not to be seen.
+/// CLT-4, TOO-16: the agent can tell a client tool that did not run from one that ran and whose
+/// result was denied.
 #[test]
 fn a_denied_result_is_of_a_call_that_ran() {
     let active = r#"{"activeClient": {"clientId": "a", "tools": [{"name": "run"}]}}"#;
@@ -291,8 +290,8 @@ fn a_denied_result_is_of_a_call_that_ran() {
     );
 }
 
-/// AUT-10, AUT-13: a session uses the tokens of who asked for something in it last, then
-/// of others who did, then of those who take part; not of those who look.
+/// AUT-10, AUT-13: a session uses the tokens of the principal that acted in it last, then of those
+/// that acted earlier, then of other participants; not those of mere subscribers.
 #[test]
 fn sessions_use_the_tokens_of_their_own() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
@@ -381,8 +380,8 @@ fn sessions_use_the_tokens_of_their_own() {
     );
 }
 
-/// CUS-4, CUS-5: what agents are known to have is shown as it was read, once for all that
-/// was read in a while, and without what sessions decided.
+/// CUS-4, CUS-5: the list of agents shows customizations as they were read, without decisions of
+/// sessions. Several updates are published at once.
 #[test]
 fn the_list_of_agents_shows_what_was_read() {
     let plugin = |id: &str, rest: &str| {

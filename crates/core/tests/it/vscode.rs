@@ -1,6 +1,5 @@
-//! What VS Code 1.139 sends, and what has to become of it. Each test has the
-//! messages as VS Code's wire log has them, shortened where nothing depends on
-//! it.
+//! Tests with the messages that VS Code 1.139 sends, taken from its wire log and shortened where
+//! nothing depends on it.
 
 use expect_test::expect;
 
@@ -30,7 +29,8 @@ fn talking(script: &str) -> String {
     format!("{CONNECTED}{TALKING}{script}")
 }
 
-/// Findings 1, 2, 3 and 9: the agent is chosen, and the message sent at once.
+/// Findings 1, 2, 3 and 9: VS Code creates a session for the selected agent and sends the message
+/// at once.
 #[test]
 fn the_first_message_waits_for_its_session() {
     check(
@@ -69,7 +69,8 @@ fn the_first_message_waits_for_its_session() {
     );
 }
 
-/// Finding 3: a session that can't be made says so where VS Code looks.
+/// Finding 3: a session that can't be created reports the error in its turn, where VS Code shows
+/// it.
 #[test]
 fn the_first_message_fails_with_its_session() {
     check(
@@ -95,7 +96,7 @@ fn the_first_message_fails_with_its_session() {
     );
 }
 
-/// Finding 9: VS Code makes a session for each agent that is looked at.
+/// Finding 9: VS Code creates a session for each agent that the user looks at.
 #[test]
 fn sessions_without_a_message_end_with_their_maker() {
     check(
@@ -127,7 +128,8 @@ fn sessions_without_a_message_end_with_their_maker() {
     );
 }
 
-/// A page that the host has forgotten keeps its list, whatever it subscribed to.
+/// A VS Code page that the host has forgotten keeps its list of sessions, so the host sends the
+/// changes, whatever the page subscribes to.
 #[test]
 fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
     check(
@@ -152,7 +154,7 @@ fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
     );
 }
 
-/// A value that is not offered is dropped, and its neighbours are kept.
+/// A value that is not offered is dropped for VS Code, and the others are kept.
 #[test]
 fn values_of_a_session_that_are_not_offered_are_dropped() {
     check(
@@ -171,7 +173,8 @@ fn values_of_a_session_that_are_not_offered_are_dropped() {
     );
 }
 
-/// Finding 10: the list is not replayed, and VS Code does not ask for it.
+/// Finding 10: changes of the list of sessions are not replayed, and VS Code does not request the
+/// list again.
 #[test]
 fn a_page_that_comes_back_is_told_how_the_list_changed() {
     check(
@@ -196,7 +199,7 @@ fn a_page_that_comes_back_is_told_how_the_list_changed() {
     );
 }
 
-/// Finding 11: the name of a session is changed where its chat is.
+/// Finding 11: VS Code renames a session by an action on its default chat.
 #[test]
 fn a_rename_on_the_chat_renames_the_session() {
     check(
@@ -219,7 +222,7 @@ fn a_rename_on_the_chat_renames_the_session() {
     );
 }
 
-/// Finding 12: completions are asked for the session.
+/// Finding 12: VS Code requests completions for the session instead of a chat.
 #[test]
 fn completions_for_a_session_are_those_of_its_default_chat() {
     check(
@@ -238,7 +241,7 @@ fn completions_for_a_session_are_those_of_its_default_chat() {
     );
 }
 
-/// Finding 14: what each message chooses is not chosen for the session, too.
+/// Finding 14: an option that VS Code selects for each message is not offered for the session, too.
 #[test]
 fn models_are_offered_once() {
     check(
@@ -267,8 +270,8 @@ fn models_are_offered_once() {
     );
 }
 
-/// Finding 15: one unknown key does not refuse its neighbours, nor `clientSeq`
-/// 0 another one.
+/// Finding 15: VS Code sends settings that the host does not have. They are left out and the others
+/// are applied; for another client, the action is refused.
 #[test]
 fn settings_that_the_host_does_not_have_are_left_out() {
     check(
@@ -292,7 +295,7 @@ fn settings_that_the_host_does_not_have_are_left_out() {
     );
 }
 
-/// VS Code shows nobody why a turn was refused: what is gone is left out.
+/// VS Code does not show why a turn was refused, so the host leaves out a model that is gone.
 #[test]
 fn a_model_that_is_gone_is_left_to_the_agent() {
     check(
@@ -313,7 +316,7 @@ fn a_model_that_is_gone_is_left_to_the_agent() {
     );
 }
 
-/// VS Code has a text field for numbers.
+/// VS Code sends numbers as text, because it has only a text field for them.
 #[test]
 fn numbers_are_read_from_text() {
     check(
@@ -334,7 +337,7 @@ fn numbers_are_read_from_text() {
     );
 }
 
-/// Settings of the session answer for the user.
+/// The permissions of a session answer tool confirmations for the user.
 #[test]
 fn a_session_approves_by_its_settings() {
     check(
@@ -381,8 +384,7 @@ fn a_session_approves_by_its_settings() {
     );
 }
 
-/// A page with an agent that is chosen, and a host that is killed before the
-/// first message.
+/// The host is killed after VS Code has created a session and before the first message.
 #[test]
 fn a_session_without_a_message_survives_a_restart() {
     check(
@@ -413,8 +415,8 @@ fn a_session_without_a_message_survives_a_restart() {
     );
 }
 
-/// What an agent asks for may be something else than what it began, and may be
-/// nothing that can be allowed once.
+/// Permissions apply to the kind of tool that a confirmation names, which may differ from how the
+/// call began. A call that offers only lasting approval is not approved automatically.
 #[test]
 fn settings_look_at_what_is_asked_for() {
     check(
@@ -449,7 +451,7 @@ fn settings_look_at_what_is_asked_for() {
     );
 }
 
-/// A page that makes sessions without end keeps the latest.
+/// Of the sessions without a message that a page creates, the host keeps only the latest.
 #[test]
 fn sessions_without_a_message_are_few() {
     let create =

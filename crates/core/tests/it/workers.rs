@@ -1,11 +1,12 @@
-//! What agents are given and what they spawn: tools of clients, notes, workers,
-//! work in the background, what was used up, and clients that fall silent.
+//! Tests for client tools, annotations, workers, background work, usage, and clients that do not
+//! answer.
 
 use expect_test::expect;
 
 use crate::script::check;
 
-/// CHT-16, CHT-18, CHT-24, TUR-3: both ends name each other.
+/// CHT-16, CHT-18, CHT-24, TUR-3: the chat of a worker and the call that spawned it refer to each
+/// other.
 #[test]
 fn a_worker_has_a_chat() {
     check(
@@ -78,8 +79,8 @@ fn a_worker_has_a_chat() {
     );
 }
 
-/// A worker ends with the turn that it works for (TOO-27), a worker in the
-/// background does not (BGW-4); a restart ends both (REC-16).
+/// A worker ends with the turn that it works for (TOO-27); a background worker does not (BGW-4). A
+/// restart ends both (REC-16).
 #[test]
 fn workers_end_with_their_turn() {
     check(
@@ -135,7 +136,7 @@ fn workers_end_with_their_turn() {
     );
 }
 
-/// The workers of a chat go with it.
+/// The workers of a chat are disposed with it.
 #[test]
 fn workers_go_with_their_chat() {
     check(
@@ -168,7 +169,7 @@ fn workers_go_with_their_chat() {
     );
 }
 
-/// An agent that stops takes its work with it.
+/// The background work of an agent ends when the agent stops.
 #[test]
 fn background_work_ends_with_its_agent() {
     check(
@@ -197,8 +198,8 @@ fn background_work_ends_with_its_agent() {
     );
 }
 
-/// TUR-14: what turns use adds up, for the chat and for the session, and stays
-/// used.
+/// TUR-14: the usage of turns is added up for the chat and the session, and is kept when turns or
+/// chats are removed.
 #[test]
 fn usage_adds_up() {
     check(
@@ -233,7 +234,7 @@ fn usage_adds_up() {
     );
 }
 
-/// CLT-5: a client that is there and says nothing.
+/// CLT-5: a tool call times out if its client is connected but does not answer.
 #[test]
 fn a_silent_client_is_not_waited_for() {
     check(
@@ -273,7 +274,7 @@ fn a_silent_client_is_not_waited_for() {
     );
 }
 
-/// CLT-2: a model that calls a tool by its name means one tool.
+/// CLT-2: a model calls a tool by its name, so the host makes names unique.
 #[test]
 fn tools_have_names_of_their_own() {
     check(
@@ -296,7 +297,7 @@ fn tools_have_names_of_their_own() {
     );
 }
 
-/// ANN-7: notes that a message refers to reach the agent, all or some.
+/// ANN-7: annotations that a message refers to are sent to the agent, all or some of them.
 #[test]
 fn notes_reach_the_agent() {
     check(
@@ -319,7 +320,7 @@ fn notes_reach_the_agent() {
     );
 }
 
-/// SES-23, SES-25, TUR-17: a session says what its chat does, while it does it.
+/// SES-23, SES-25, TUR-17: a session shows the activity of its chat while a turn runs.
 #[test]
 fn a_session_says_what_it_does() {
     check(

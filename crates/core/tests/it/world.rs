@@ -1,8 +1,7 @@
-//! A host, its log, and clients that mirror what they are sent.
+//! A host, its log, and clients that mirror what they receive.
 //!
-//! Checks on every step what has to hold on every step: what is sent to a
-//! client is in the log already, comes in order, and only on channels that the
-//! client subscribed to; every request gets one answer.
+//! Every step checks that what is sent to a client is already in the log, comes in order, and only
+//! on channels that the client is subscribed to, and that every request gets one response.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -37,23 +36,24 @@ use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
 
 pub(crate) struct World {
-    /// What was asked about customizations, and of servers of tools.
+    /// Pending commands for customizations and MCP servers.
     pub(crate) customize: VecDeque<CustomizationCommand>,
     pub(crate) tools: VecDeque<McpCommand>,
-    /// Calls that agents wait for.
+    /// Gateway calls that agents wait for.
     pub(crate) called: BTreeSet<GatewayCallId>,
-    /// Calls that agents may still tell of.
+    /// Gateway calls that agents may still announce.
     pub(crate) untold: VecDeque<GatewayCallId>,
     config: HostConfig,
     pub(crate) host: Host,
     pub(crate) log: Log,
     pub(crate) clients: BTreeMap<ConnectionId, Mirror>,
-    /// What clients knew when their connection ended.
+    /// Mirrors of clients whose connection has ended.
     pub(crate) memories: BTreeMap<ConnectionId, Mirror>,
-    /// What was asked of others and is not done yet.
+    /// Pending searches for files.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
-    /// Tokens that will expire.
+    /// Scheduled previews of terminal output.
     pub(crate) previews: VecDeque<Input>,
+    /// Scheduled expirations of access tokens.
     pub(crate) tokens: VecDeque<Input>,
     pub(crate) errands: VecDeque<Box<FileJob>>,
     pub(crate) watches: VecDeque<Box<WatchRequest>>,
@@ -61,12 +61,12 @@ pub(crate) struct World {
     pub(crate) looks: VecDeque<(Uri, u64)>,
     pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
-    /// What clients were asked, and whose time to answer is not over.
+    /// Host requests without an answer; `unanswered` has those that have not timed out.
     pub(crate) asked: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) unanswered: VecDeque<(ConnectionId, RequestId)>,
-    /// Turns that agents were told of, by chat.
+    /// Turns that were sent to agents, with their chats.
     pub(crate) told: BTreeSet<(Uri, TurnId)>,
-    /// Terminals that the host asked for, the latest last.
+    /// Terminals that the host has opened, the latest last.
     pub(crate) opened: Vec<Uri>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
@@ -75,23 +75,23 @@ pub(crate) struct World {
     pub(crate) digest: Option<StepDigest>,
 }
 
-/// A copy of the data directory, and what tests know of it.
+/// A copy of the data directory, with the state that tests keep about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Backup {
     log: Log,
     queues: Queues,
 }
 
-/// What a client knows.
+/// A client's copy of the state of the host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mirror {
     pub(crate) channels: BTreeMap<Uri, ChannelState>,
     pub(crate) seen: ServerSeq,
-    /// The last that it has seen of each channel.
+    /// The last sequence number that the client has seen of each channel.
     pub(crate) cursors: BTreeMap<Uri, ServerSeq>,
     pub(crate) waiting: BTreeSet<RequestId>,
     pub(crate) closed: bool,
-    /// The sessions, if it follows the host.
+    /// The list of sessions, if the client is subscribed to the root channel.
     pub(crate) listing: Option<Listing>,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn config() -> HostConfig {
     }
 }
 
-/// What can be configured about sessions of the agent that roams.
+/// Returns the configuration schema of the agent `roaming`.
 fn schema() -> SessionConfigSchema {
     let schema = serde_json::json!({
         "type": "object",
@@ -160,7 +160,7 @@ fn schema() -> SessionConfigSchema {
 }
 
 impl World {
-    /// When a client left that is away.
+    /// Returns the current grace period of a client that is away.
     pub(crate) fn departure_of(&self, client: &ClientId) -> GracePeriodId {
         let absent = self.host.absent_clients();
         let mut absent = absent.into_iter().filter(|(other, _)| other == client);
@@ -209,8 +209,8 @@ impl World {
         world
     }
 
-    /// Takes a step, restoring first what it needs, and delivers what comes
-    /// of it. Returns the effects for whoever wants to look.
+    /// Takes a step: loads the channels that it needs, and delivers its effects. Returns the
+    /// effects.
     pub(crate) fn step(&mut self, input: Input) -> Effects {
         let mut all = Effects::default();
         loop {
@@ -377,7 +377,7 @@ impl World {
                     )
                     | Err(_) => {}
                 }
-                // Whoever begins to follow the host asks for the list.
+                // A client that subscribes to the root channel requests the list of sessions.
                 let joined = matches!(
                     answer,
                     Ok(ResponseBody::Initialize(_)
@@ -413,7 +413,7 @@ impl World {
                     let client = self.clients.get_mut(connection).unwrap();
                     client.apply(envelope);
                 }
-                // What goes with it is what there was right after.
+                // The states that come with an action are those right after it.
                 if let Some(before) = before {
                     let mut after = before.clone();
                     let outcome = after.reduce(&envelope.action);
@@ -423,7 +423,7 @@ impl World {
                         .iter()
                         .find(|(uri, ..)| *uri == envelope.channel);
                     let mut found = found.unwrap().2.clone();
-                    // Some are not told of apps.
+                    // MCP apps are hidden from some clients.
                     strip_apps_from_state(&mut found);
                     strip_apps_from_state(&mut after);
                     assert_eq!(found, after);
@@ -461,7 +461,7 @@ impl World {
             Effect::ForwardMcpNotification { .. } | Effect::TrustCode { .. } => {}
             Effect::SearchFiles(search) => self.searches.push_back(search.clone()),
             Effect::AccessFiles(errand) => self.errands.push_back(errand.clone()),
-            // What agents do with tokens is theirs.
+            // Only agents use tokens.
             Effect::StoreToken { .. } | Effect::SetTokenPrincipals { .. } => {}
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
             Effect::TrackChanges(errand) => self.changes.push_back(errand.clone()),
@@ -492,7 +492,7 @@ impl World {
             Effect::Notify { notification, to } => {
                 for connection in to {
                     let client = self.clients.get_mut(connection).unwrap();
-                    // Also for those that do not follow the host.
+                    // `auth/required` also goes to clients without a list of sessions.
                     if !matches!(**notification, HostNotification::AuthRequired(_)) {
                         client.listing.as_mut().unwrap().hear(notification);
                     }
@@ -520,7 +520,7 @@ impl World {
         }
     }
 
-    /// Connects, with what the client knew on another connection.
+    /// Connects a client, with the mirror that it had on another connection.
     pub(crate) fn connect(
         &mut self,
         connection: ConnectionId,
@@ -544,8 +544,7 @@ impl World {
         self.step(Input::Disconnected { connection })
     }
 
-    /// The host is killed and started again: all that is left is the log, and
-    /// what the clients knew.
+    /// Kills the host and starts it again. Only the log and the mirrors of the clients are kept.
     pub(crate) fn restart(&mut self) -> Effects {
         self.memories.append(&mut self.clients);
         self.searches.clear();
@@ -578,14 +577,14 @@ impl World {
         }
     }
 
-    /// Replaces the data directory by a copy: all that came later is lost. The
-    /// host has to be started again.
+    /// Replaces the data directory by a copy: everything that was written later is lost. The host
+    /// has to be restarted.
     pub(crate) fn restore_backup(&mut self, backup: &Backup) {
         self.log = backup.log.clone();
         self.queues = backup.queues.clone();
     }
 
-    /// Every mirror shows what the host has, and the host what the log has.
+    /// Checks that every mirror and the host match the log.
     pub(crate) fn check_mirrors(&self) {
         for (channel, logged) in &self.log.channels {
             let Some(here) = self.host.loaded(channel) else {
@@ -614,7 +613,7 @@ impl World {
     }
 }
 
-/// What the host has, as far as a client has been shown it.
+/// Returns the host's state of a channel, without the turns that the client has not been sent.
 fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
     let (ChannelState::Chat(whole), ChannelState::Chat(part)) = (host, mirror) else {
         return host.clone();
@@ -629,8 +628,8 @@ fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
     whole.into()
 }
 
-/// No action carries what a session is doing: a snapshot derives it, and a
-/// mirror keeps what the snapshot said.
+/// Removes what no action carries: a snapshot derives the activity of a session, and a mirror keeps
+/// what the snapshot has.
 fn comparable(state: &ChannelState) -> ChannelState {
     let mut state = state.clone();
     strip_apps_from_state(&mut state);
@@ -661,7 +660,7 @@ impl Mirror {
         }
     }
 
-    /// Takes up each channel on its own; those without an outcome are let go.
+    /// Recovers each channel on its own, and drops those without an outcome.
     fn recover(
         &mut self,
         outcomes: &[RecoveryOutcome],
@@ -688,7 +687,7 @@ impl Mirror {
                 RecoveryOutcome::Stateless(_) | RecoveryOutcome::Missing(_) => {}
             }
         }
-        // All that it knows is of this history, up to here.
+        // Everything that the client has seen is part of the current history, up to here.
         self.seen = self.cursors.values().max().copied().unwrap_or_default();
     }
 
@@ -702,7 +701,7 @@ impl Mirror {
         self.advance(envelope);
     }
 
-    /// Follows a channel by one action.
+    /// Applies an action to its channel.
     fn advance(&mut self, envelope: &ActionEnvelope) {
         let cursor = self.cursors.entry(envelope.channel.clone()).or_default();
         assert!(
@@ -725,7 +724,7 @@ impl Mirror {
     }
 }
 
-/// The peer of a name: `NAME`, or `NAME/SCOPE` for a paired device.
+/// Returns the peer of a name: `NAME`, or `NAME/SCOPE` for a paired device.
 fn peer_named(name: &str) -> PeerIdentity {
     match name.split_once('/') {
         None => PeerIdentity::with_all_rights(Principal(name.to_owned())),

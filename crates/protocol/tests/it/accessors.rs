@@ -1,12 +1,12 @@
-//! What actions and states are asked for by name.
+//! Tests for the accessors of actions.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Shape, Wire};
 use agenthost_testkit::{Generator, GeneratorOptions};
 
-/// What belongs to a turn or a tool call says so by the fields of its row. Only what cuts turns
-/// off names a turn that it does not belong to.
+/// The accessors of a chat action match the fields `turnId` and `toolCallId` of its JSON. Only
+/// `chat/truncated` has the id of a turn that it does not belong to.
 #[test]
 fn chat_actions_name_their_turn_and_their_tool_call() {
     let Shape::Union { variants, .. } = Action::shape() else {

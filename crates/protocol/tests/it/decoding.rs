@@ -1,4 +1,4 @@
-//! Malformed input and the exact words it is refused with.
+//! Tests for malformed input and its exact error messages.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -9,7 +9,7 @@ use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Document, Json, Limits, ParseError, Wire};
 use expect_test::{Expect, expect};
 
-/// Each line of the table is an input; the line below it says what is wrong.
+/// Checks a table in which each line is an input, and the line below it the error.
 fn check(refuse: impl Fn(&str) -> String, table: Expect) {
     let mut result = String::new();
     let lines = table.data().lines().map(str::trim);
@@ -165,8 +165,8 @@ fn text_beyond_the_limits() {
         .to_string(),
         "message has too many values: at most 5 are allowed"
     );
-    // Depth is bounded whatever is asked for: a million brackets overflow
-    // nothing.
+    // The depth is limited even without a configured limit: a million brackets do not overflow the
+    // stack.
     let deep = "[".repeat(1_000_000);
     let unlimited = Limits {
         bytes: usize::MAX,
@@ -351,7 +351,7 @@ fn states_that_are_wrong() {
     );
 }
 
-/// What a host answers, whatever comes: code, id and words.
+/// Returns how a host answers any input: error code, id and message.
 fn answer(input: &str) -> String {
     let document = match Document::parse(input, Limits::default()) {
         Ok(document) => document,
@@ -512,7 +512,7 @@ fn messages_that_are_wrong() {
     );
 }
 
-/// DSP-6: what is wrong with an action does not hide whom to tell.
+/// DSP-6: the `clientSeq` of an invalid action is still decoded, so that the host can reject it.
 #[test]
 fn a_wrong_action_still_says_who_sent_it() {
     let dispatched = |action: &str| {
@@ -555,7 +555,7 @@ fn a_wrong_action_still_says_who_sent_it() {
     );
 }
 
-/// Errors go into logs and to other people: they never quote what was said.
+/// Errors go to logs and to other users, so they never quote the value.
 #[test]
 fn an_error_never_quotes_a_string() {
     let secret = "hunter2";
@@ -569,7 +569,7 @@ fn an_error_never_quotes_a_string() {
         let error = wire::from_str::<Action>(&input).unwrap_err().to_string();
         assert!(!error.contains(secret), "{error}");
     }
-    // Not even by way of `Debug`.
+    // `Debug` does not print it, either.
     let text =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"authenticate","params":["{secret}"]}}"#);
     let document = Document::parse(&text, Limits::default()).unwrap();
@@ -586,7 +586,7 @@ fn an_error_never_quotes_a_string() {
     assert!(!format!("{action:?}").contains(secret));
 }
 
-/// A draft as deep as a message may be is still readable in a snapshot.
+/// A draft that is as deep as a message may be can still be read from a snapshot.
 #[test]
 fn what_is_accepted_can_be_read_back() {
     let depth = Limits::MESSAGE.depth - 2;
@@ -609,7 +609,8 @@ fn what_is_accepted_can_be_read_back() {
     assert!(Document::parse(&answer, Limits::STATE).is_ok());
 }
 
-/// A newer host may add any field to any state.
+/// The kind of a state is recognized by its required fields, because a newer host may add any field
+/// to any state.
 #[test]
 fn a_state_is_told_by_all_it_must_have() {
     use agenthost_protocol::channel::ChannelKind;
@@ -628,8 +629,7 @@ fn a_state_is_told_by_all_it_must_have() {
     }
 }
 
-/// Names that peers chose are cut short: an error is never longer than a
-/// screen.
+/// Names from a peer are shortened in errors, so that an error is never longer than a screen.
 #[test]
 fn an_error_stays_short() {
     let long = "x".repeat(100_000);

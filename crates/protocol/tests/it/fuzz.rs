@@ -1,4 +1,5 @@
-//! Random bytes. A few thousand here; `PROPTEST_CASES=1000000` for a night.
+//! Fuzz tests with random bytes: a few thousand cases by default; set `PROPTEST_CASES=1000000` for
+//! a night.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
@@ -7,15 +8,14 @@ use agenthost_protocol::wire::{Document, Json, Limits, Wire};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use proptest::prelude::*;
 
-/// Everything that may be done with a text that came from outside. Must not
-/// panic, whatever the text.
+/// Does everything that may be done with a text from outside. Must not panic, whatever the text.
 fn read(text: &str) {
     let Ok(document) = Document::parse(text, Limits::default()) else {
         return;
     };
     let root = document.root();
     let json = root.to_json();
-    // What was let through is JSON for others, too, and the same JSON.
+    // What the parser accepts is JSON for other parsers, too, with the same value.
     let other: Json = serde_json::from_str(text).unwrap();
     assert_eq!(json, other, "{text}");
     let received = ReceivedAction::decode(root).unwrap();
@@ -37,7 +37,7 @@ fn read(text: &str) {
     }
 }
 
-/// A message of the protocol, right in every respect.
+/// Returns a valid message of the protocol.
 fn message(seed: u64) -> String {
     let mut generator = Generator::new(seed, GeneratorOptions::default());
     let shapes = [ClientRequest::shapes(), ClientNotification::shapes()].concat();
@@ -62,8 +62,7 @@ proptest! {
         read(&text);
     }
 
-    /// The grammar is the same as everyone's: what we let through, they do,
-    /// and the other way round.
+    /// The parser accepts exactly the texts that `serde_json` accepts.
     #[test]
     fn the_grammar_is_the_official_one(
         text in r#"[\[\]{}:,"0-9.eE+\-\\unltrafs \x00-\x1f]{0,12}"#
@@ -73,7 +72,7 @@ proptest! {
         prop_assert_eq!(ours, theirs, "{:?}", text);
     }
 
-    /// A correct message with a few bytes changed, cut out or put in.
+    /// A valid message with a few bytes changed, removed or inserted does not cause a panic.
     #[test]
     fn a_broken_message_is_read_without_harm(
         seed in any::<u64>(),
@@ -96,8 +95,7 @@ proptest! {
         read(&String::from_utf8_lossy(&bytes));
     }
 
-    /// Any action on any state: no panic, and nothing is changed unless the
-    /// outcome says so.
+    /// Any action on any state: no panic, and no change unless the outcome is `Applied`.
     #[test]
     fn any_action_on_any_state(seed in any::<u64>()) {
         let options = GeneratorOptions { name_count: 2, ..GeneratorOptions::default() };

@@ -1,4 +1,4 @@
-//! Every message: its shape, there and back, and how answers are written.
+//! Tests for every message: its shape, its round trip, and the encoding of responses.
 
 use agenthost_protocol::common::{ProtectedResource, SessionStatus};
 use agenthost_protocol::connection::{PingParams, SubscribeParams};
@@ -15,7 +15,7 @@ use agenthost_testkit::json::{diff, normalize};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
-/// Makes calls of every method, reads them, and writes them again.
+/// Generates calls of every method, decodes them and encodes them again.
 fn there_and_back<T: serde::Serialize>(
     shapes: Vec<NamedShape>,
     decode: impl Fn(&Call<'_>) -> Result<T, agenthost_protocol::rpc::CallError>,
@@ -45,7 +45,7 @@ fn every_message_goes_there_and_back() {
     there_and_back(HostRequest::shapes(), HostRequest::decode);
 }
 
-/// RPC-6: whatever is sent names its channel.
+/// RPC-6: every message names its channel.
 #[test]
 fn every_message_names_its_channel() {
     let shapes = [
@@ -97,7 +97,7 @@ fn answers_are_written() {
     assert_eq!(SubscribeParams::METHOD, "subscribe");
 }
 
-/// ERR-2: three errors carry data of a shape.
+/// ERR-2: three errors carry structured data.
 #[test]
 fn errors_carry_their_data() {
     let supported = UnsupportedVersionData {
@@ -137,7 +137,7 @@ fn errors_carry_their_data() {
     assert_eq!(error.to_string(), "outside of the workspace (-32009)");
 }
 
-/// AGG-11: activity and flags, and bits that nobody knows.
+/// AGG-11: a status has an activity and flags, and keeps unknown bits.
 #[test]
 fn a_status_keeps_unknown_bits() {
     let status: SessionStatus = wire::from_str("2147483689").unwrap();
@@ -163,7 +163,7 @@ fn a_status_keeps_unknown_bits() {
     );
 }
 
-/// SUB-23: what is optional is left out, never `null`.
+/// SUB-23: optional fields are omitted, never `null`.
 #[test]
 fn nothing_is_ever_written_as_null() {
     fn no_null(json: &Json) -> bool {

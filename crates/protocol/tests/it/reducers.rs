@@ -1,8 +1,8 @@
-//! What each action does, and when it does nothing: one table per channel.
+//! Tests for what each action does, and when it does nothing: one table per channel.
 //!
-//! A table is a list of cases, each applied to the same state. A line that is
-//! not indented is an action; the lines below it are what became of it. Write
-//! the action, run with `UPDATE_EXPECT=1`, and read what comes out.
+//! A table is a list of cases, each applied to the same state. A line that is not indented is an
+//! action; the lines below it are its effect. To add a case, write the action, run with
+//! `UPDATE_EXPECT=1`, and review the result.
 
 mod chat;
 mod chat_calls;
@@ -35,7 +35,7 @@ fn check(state: &Json, table: Expect) {
     table.assert_eq(&result);
 }
 
-/// The actions of a table, as name and payload.
+/// Returns the actions of a table, as name and payload.
 fn cases(table: &str) -> Vec<(String, String)> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines = table.lines().filter(|line| !line.trim().is_empty());

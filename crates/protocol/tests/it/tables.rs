@@ -1,4 +1,4 @@
-//! The tables of actions and methods.
+//! Tests for the tables of actions and methods.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn there_are_106_actions_47_for_clients() {
     assert_eq!(clients.count(), 47);
 }
 
-/// The table that a reader would want: channel, who, since.
+/// The table of actions, with the channel, the dispatcher and the first version of each.
 #[test]
 fn the_table_of_actions() {
     let mut lines = String::new();
@@ -168,7 +168,7 @@ fn the_table_of_actions() {
     .assert_eq(&lines);
 }
 
-/// The prefix of a name says the channel, so the table can't be wrong there.
+/// The prefix of an action name determines the channel, so the table can be checked against it.
 #[test]
 fn names_say_their_channel() {
     for info in Action::table() {
@@ -221,7 +221,7 @@ fn there_are_31_and_2_and_9_and_10_methods() {
     );
 }
 
-/// RPC-3 and RPC-4: `null` and `{}` are not the same.
+/// RPC-3 and RPC-4: `null` and `{}` are different results.
 #[test]
 fn void_commands_answer_null_and_empty_ones_an_object() {
     let mut null = Vec::new();
@@ -283,7 +283,7 @@ fn error_codes_are_the_official_ones() {
         (ErrorCode::PermissionDenied, ahp::PERMISSION_DENIED),
         (ErrorCode::AlreadyExists, ahp::ALREADY_EXISTS),
         (ErrorCode::Conflict, ahp::CONFLICT),
-        // Reserved (ERR-1), and anything else.
+        // Reserved codes (ERR-1), and unknown ones.
         (ErrorCode::Other(-32006), -32006),
         (ErrorCode::Other(1), 1),
     ];
@@ -319,7 +319,8 @@ fn versions_are_read_strictly() {
     assert_eq!(Version::CURRENT.to_string(), ahp_types::PROTOCOL_VERSION);
 }
 
-/// What a release can express, and when its actions came, is the same story.
+/// The capabilities of a release agree with the version in which the corresponding actions were
+/// added.
 #[test]
 fn capabilities_agree_with_the_actions() {
     type Capability = fn(ProtocolCapabilities) -> bool;

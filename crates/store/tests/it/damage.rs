@@ -1,4 +1,4 @@
-//! Directories that are in use, and databases that can't be read.
+//! Tests for directories that are in use, and databases that can't be read.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -31,7 +31,8 @@ fn the_directory_is_private() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
-/// It may be in somebody's project, but a project is not ours to hide.
+/// A new data directory is hidden from git, because it may be inside a project. A directory that
+/// has other files is not: a project must not be hidden.
 #[test]
 fn git_looks_away_from_what_is_ours() {
     let ours = tempfile::tempdir().unwrap();
@@ -44,7 +45,7 @@ fn git_looks_away_from_what_is_ours() {
     assert!(!shared.path().join(".gitignore").exists());
 }
 
-/// Never a silent fresh start: the data is set aside, and left where it is.
+/// A damaged database is copied and left in place; the host never silently starts with a new one.
 #[test]
 fn a_damaged_database_is_set_aside_and_said_so() {
     let directory = tempfile::tempdir().unwrap();
@@ -52,7 +53,7 @@ fn a_damaged_database_is_set_aside_and_said_so() {
     let database = directory.path().join("agenthost.db");
     let garbage = b"this is not a database, and never was one".repeat(100);
     std::fs::write(&database, &garbage).unwrap();
-    // Once: whoever tries again and again does not fill the disk.
+    // Only the first attempt makes a copy, so that repeated attempts do not fill the disk.
     for _ in 1..=2 {
         let error = Store::open(directory.path(), Durability::Process).unwrap_err();
         let StoreError::Damaged { copy, .. } = &error else {
@@ -81,7 +82,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     );
 }
 
-/// One row is one thing lost, and the rest is there.
+/// A row that can't be read is reported, and the rest is loaded.
 #[test]
 fn a_row_that_can_not_be_read_is_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -111,7 +112,7 @@ fn a_row_that_can_not_be_read_is_named() {
     assert!(matches!(lost, Err(StoreError::Unreadable { .. })));
 }
 
-/// Pages that are overwritten show when they are read, not before.
+/// Pages that are overwritten are detected when they are read, not before.
 #[test]
 fn damage_in_the_middle_is_set_aside_too() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +141,7 @@ fn damage_in_the_middle_is_set_aside_too() {
     assert!(directory.path().join("agenthost.db.damaged-1").exists());
 }
 
-/// Never a silent fresh start.
+/// A missing database is an error; the host never silently starts with a new one.
 #[test]
 fn a_database_that_is_gone_is_missed() {
     let directory = tempfile::tempdir().unwrap();
@@ -158,7 +159,7 @@ fn a_database_that_is_gone_is_missed() {
     drop(Store::open(directory.path(), Durability::Process).unwrap());
 }
 
-/// What SQLite writes first is not kept for ever.
+/// SQLite's write-ahead log is checkpointed, so that it does not grow without limit.
 #[test]
 fn the_write_ahead_log_is_used_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,10 +177,10 @@ fn the_write_ahead_log_is_used_again() {
             error: None,
         });
         driver.store.run_idle_maintenance();
-        // The thread gets to it while nothing else happens.
+        // Gives the checkpoint thread time while the store is idle.
         std::thread::sleep(std::time::Duration::from_millis(300));
         largest = largest.max(wal.metadata().unwrap().len());
     }
-    // Each round takes about two megabytes; without, it would be twenty.
+    // Each round takes about two megabytes; without checkpoints, it would be twenty.
     assert!(largest < 8_000_000, "{largest}");
 }

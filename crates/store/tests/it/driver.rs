@@ -1,4 +1,4 @@
-//! A host on a store, as the server drives it: step, append, then look.
+//! Drives a host on a store, as the server does: step, append, then inspect.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) const NOW: Millis = Millis(1_767_603_600_000);
 pub(crate) struct Driver {
     pub(crate) host: Host,
     pub(crate) store: Store,
-    /// What was published, as a client would have it.
+    /// Published actions, as a client would receive them.
     pub(crate) published: BTreeMap<ServerSeq, String>,
     steps: u128,
 }
@@ -74,7 +74,7 @@ impl Driver {
             host,
             store,
             published: BTreeMap::new(),
-            // Nonces of one run never come again in another.
+            // Nonces of one run never repeat in another.
             steps: u128::from(fastrand::u64(..)) << 64,
         };
         driver.step(Input::Started);
@@ -85,7 +85,7 @@ impl Driver {
         driver
     }
 
-    /// A host with one session that is ready, and a client that watches it.
+    /// Returns a host with a ready session and a client that is subscribed to it.
     pub(crate) fn ready(directory: &Path) -> Self {
         let mut driver = Driver::open(directory);
         driver.connect(1);
@@ -216,7 +216,7 @@ impl Driver {
         ));
     }
 
-    /// What the store has is what the host has, channel by channel.
+    /// Checks that the store and the host have the same states.
     pub(crate) fn check(&mut self) {
         for channel in [Uri::from("ahp-root://"), session(), chat()] {
             let stored = self.store.load(&channel, LoadExtent::Whole).unwrap();
@@ -225,7 +225,7 @@ impl Driver {
         }
     }
 
-    /// Every channel can be read.
+    /// Checks that every channel can be loaded.
     pub(crate) fn check_stored(&mut self) {
         for stored in self.store.load_host().unwrap().channels {
             let loaded = self.store.load(&stored.channel, LoadExtent::Whole);

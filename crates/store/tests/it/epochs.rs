@@ -1,6 +1,6 @@
-//! Writer epochs of real databases that lose their latest changes under clocks
-//! that jump: a client is believed to have seen a number only if it saw the
-//! history that is in the log.
+//! Tests for writer epochs of real databases that lose their latest changes under clocks that jump:
+//! the host may accept the sequence number of a client only if the client saw the history that is
+//! in the log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,15 +10,15 @@ use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Durability, Store};
 
-/// Which writing gave out each number, as the model has it.
+/// The write that issued each sequence number, according to the model.
 type History = BTreeMap<u64, u64>;
 
-/// A client, with a name of its own.
+/// A client with a client id of its own.
 #[derive(Clone)]
 struct Seen {
     last: u64,
     history: History,
-    /// What the record of the client says, in the history that it is part of.
+    /// The epoch in which the client attached, as its record in that history has it.
     attached: u64,
 }
 
@@ -48,7 +48,7 @@ fn no_client_is_taken_for_one_of_another_history() {
         std::fs::create_dir(&data).unwrap();
         let (mut store, mut epochs, mut seq) = open(&data, 0);
         let mut history = History::new();
-        // The last attachment of each client, as the log has it.
+        // The epoch in which each client last attached, as the log has it.
         let mut records: BTreeMap<usize, u64> = BTreeMap::new();
         let mut backup: Option<(History, BTreeMap<usize, u64>)> = None;
         let mut clients: Vec<Option<Seen>> = vec![None; 4];
@@ -74,7 +74,7 @@ fn no_client_is_taken_for_one_of_another_history() {
                         copy(&data, &kept);
                         backup = Some((history.clone(), records.clone()));
                     }
-                    // Small clocks make the numbers of epochs overlap.
+                    // With small clock values, the numbers of epochs overlap.
                     (store, epochs, seq) = open(&data, rng.u64(0..60));
                 }
                 _ => {
@@ -112,7 +112,7 @@ fn no_client_is_taken_for_one_of_another_history() {
                 .all(|seen| seen.attached <= seen.last)
         );
     }
-    // A rule that believes nobody would pass, too.
+    // A rule that never accepts a number would pass the checks above, too.
     assert!(replays > 500 && snapshots > 20 && restores > 20);
 }
 
@@ -120,7 +120,7 @@ fn no_client_is_taken_for_one_of_another_history() {
 fn an_old_database_goes_on_with_an_epoch_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(directory.path(), Durability::Process).unwrap();
-    // As written by a host that knew no epochs.
+    // Written like a host without epochs did.
     store
         .append(&[StoreWrite::SeqUsed(ServerSeq(47))], Millis(0))
         .unwrap();

@@ -1,4 +1,4 @@
-//! `kill -9`: what was acknowledged is there.
+//! Tests that acknowledged changes survive `kill -9`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use crate::driver::Driver;
 
 const DIRECTORY: &str = "AGENTHOST_STORE_TEST_DIRECTORY";
 
-/// Not a test by itself: the process that gets killed. Streams to a chat, and
-/// says what it appended after it did.
+/// Not a test by itself: the process that gets killed. It streams to a chat, and prints each word
+/// after it was appended.
 #[test]
 fn writer() {
     let Ok(directory) = std::env::var(DIRECTORY) else {
@@ -45,7 +45,7 @@ fn what_was_seen_survives_a_kill() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Somewhere in the middle of a batch, at a different place each time.
+        // Stops in the middle of a batch, at a different place in each round.
         let wanted = 20 + round * 7;
         let mut count = 0;
         while count < wanted {
@@ -57,7 +57,7 @@ fn what_was_seen_survives_a_kill() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What was already on its way was seen, too.
+        // Lines that are already in the pipe count as acknowledged, too.
         let rest = lines.map_while(Result::ok);
         seen.extend(rest.filter_map(|line| Some(line.strip_prefix("seen ")?.to_owned())));
     }

@@ -1,4 +1,4 @@
-//! What is remembered, and what happens to it.
+//! Tests for the store: what it keeps, and how it handles damage, crashes and removal.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What was kept comes back.
+//! Tests that stored data can be loaded again.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{Input, LoadExtent, StoreWrite};
@@ -30,7 +30,7 @@ fn a_host_goes_on_where_the_log_ends() {
     assert_eq!(after.sessions, before.sessions);
     assert_eq!(after.clients.len(), 1);
     assert_eq!(driver.chat_text(), text);
-    // Nothing is read before it is needed.
+    // States are not loaded before they are needed.
     assert!(driver.host.state(&chat()).is_none());
     driver.connect(1);
     driver.request(1, "subscribe", chat().as_str(), "{}");
@@ -40,7 +40,7 @@ fn a_host_goes_on_where_the_log_ends() {
     assert!(driver.published.keys().all(|seq| *seq > before.seq));
 }
 
-/// REC-16, with a real log: what was streamed is kept, and the turn closed.
+/// REC-16, with a real log: streamed text is kept, and the turn is closed.
 #[test]
 fn a_turn_that_was_running_is_closed_with_what_it_said() {
     let directory = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn a_turn_that_was_running_is_closed_with_what_it_said() {
     assert!(!text.contains("activeTurn"), "{text}");
 }
 
-/// REC-2, REC-5: exactly what was published, as it was published.
+/// REC-2, REC-5: a replay has exactly the published actions, as they were published.
 #[test]
 fn a_replay_is_what_was_published() {
     let directory = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ fn a_long_chat_is_restored_from_a_snapshot() {
     assert!(driver.chat_text().contains(&"x".repeat(1_200)));
 }
 
-/// Old actions go, states stay, and a client that missed them is told so.
+/// Compaction removes old actions and keeps the states. Removed actions can't be replayed.
 #[test]
 fn the_log_forgets_what_is_old() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn the_log_forgets_what_is_old() {
     driver.step(Input::LogCompacted { log_start: start });
     driver.stream("t1", "y");
     driver.check();
-    // By age, everything goes.
+    // By age, all actions are removed.
     let young = Retention {
         actions: 1_000,
         age: Millis(0),
@@ -148,7 +148,7 @@ fn the_log_forgets_what_is_old() {
     assert!(driver.chat_text().contains("xy"));
 }
 
-/// However much is said, the log stays about as large as it may be.
+/// The size of the log stays within its limit, however much is streamed.
 #[test]
 fn the_log_is_bounded_in_bytes() {
     let directory = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn a_batch_is_kept_whole_or_not_at_all() {
     let taken = std::sync::Arc::new(last.clone());
     last.server_seq = ServerSeq(last.server_seq.0 + 1);
     let before = driver.chat_text();
-    // The second write fails: its number is taken.
+    // The second write fails, because its number is already used.
     let batch = [
         StoreWrite::Action(std::sync::Arc::new(last)),
         StoreWrite::Action(taken),
@@ -228,7 +228,7 @@ fn a_session_leaves_nothing_behind() {
     let mut driver = Driver::open(directory.path());
     let remembered = driver.store.load_host().unwrap();
     assert!(remembered.sessions.is_empty() && remembered.channels.is_empty());
-    // The address can be used again, and what was said before is not said now.
+    // The URI can be used again, and the new session has none of the earlier content.
     driver.connect(1);
     driver.request(1, "createSession", session().as_str(), "{}");
     assert!(!driver.chat_text().contains("t1"));

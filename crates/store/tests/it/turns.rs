@@ -1,4 +1,4 @@
-//! Long chats, piece by piece.
+//! Tests for long chats, whose turns are stored and loaded in parts.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn turns(driver: &mut Driver, numbers: std::ops::Range<u32>) {
 fn database(directory: &Path) -> Connection {
     let path = directory.join("agenthost.db");
     let database = Connection::open(&path).unwrap();
-    // As every host has made it.
+    // The mode that the host creates its database with.
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(path, private).unwrap();
     database
@@ -61,7 +61,7 @@ fn a_long_chat_is_read_from_its_end() {
     assert_eq!(tail.evicted_turns, earlier);
     assert!(shown.turns.items().map(|turn| &turn.id).eq(later));
 
-    // Goes on from the tail after a restart, through more snapshots.
+    // Continues from the tail after a restart, through more snapshots.
     drop(driver);
     let mut driver = Driver::open(directory.path());
     driver.connect(1);
@@ -85,13 +85,13 @@ fn a_long_chat_is_read_from_its_end() {
     }
 }
 
-/// A snapshot writes what is new, not the whole chat again.
+/// A snapshot writes only new turns, not the whole chat again.
 #[test]
 fn a_turn_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(directory.path());
     turns(&mut driver, 0..100);
-    // Still the same turn, but a row that was written again would not have it.
+    // Marks a row without changing its turn. Writing the row again would remove the mark.
     let mark = "UPDATE turns SET content = content || ' ' WHERE position = 0";
     assert_eq!(database(directory.path()).execute(mark, []).unwrap(), 1);
     turns(&mut driver, 100..200);
@@ -103,7 +103,7 @@ fn a_turn_is_written_once() {
     driver.check();
 }
 
-/// What is cut off stays cut off, in whatever order things are kept.
+/// Turns that were cut off stay removed, whether or not a snapshot has been written since.
 #[test]
 fn cutting_a_chat_off_cuts_its_rows() {
     let directory = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn cutting_a_chat_off_cuts_its_rows() {
     driver.dispatch(&chat(), r#"{"type":"chat/truncated","turnId":"t20"}"#);
     driver.check();
     drop(driver);
-    // Before the next snapshot: the rows still have what the log cuts off.
+    // Before the next snapshot, the rows still have the turns that the log cuts off.
     let mut driver = Driver::open(directory.path());
     let tail = driver
         .store
@@ -139,7 +139,7 @@ fn cutting_a_chat_off_cuts_its_rows() {
     assert_eq!(rows, 0);
 }
 
-/// A database of the first version, with turns inside the states.
+/// A database of the first version, with turns inside the states, is migrated.
 #[test]
 fn an_old_database_is_brought_up_to_date() {
     let first = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What clients of 0.4 to 0.5.2 say comes back to them as they said it.
+//! Tests that actions of clients of 0.4 to 0.5.2 are echoed to them as they were sent.
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
@@ -23,7 +23,7 @@ fn message() -> Json {
     })
 }
 
-/// What all of them can say about a chat.
+/// Returns the chat actions that all of these releases have.
 fn of_chats() -> Vec<Json> {
     let call = |kind: &str, more: Json| {
         let mut action = json!({ "type": kind, "turnId": "t", "toolCallId": "k" });
@@ -59,7 +59,7 @@ fn of_chats() -> Vec<Json> {
     ]
 }
 
-/// What all of them can say about a session.
+/// Returns the session actions that all of these releases have.
 fn of_sessions() -> Vec<Json> {
     vec![
         json!({ "type": "session/titleChanged", "title": "T" }),

@@ -1,8 +1,8 @@
-//! What documents of old versions say that a client relies on.
+//! Facts from the documents of old versions that a client relies on.
 //!
-//! The facts are copied by hand from three of them: the types of the state of
-//! 0.1, the reference of the session channel of 0.2, and the changelog up to
-//! 0.4. What becomes of a session of 1.0 has to have them.
+//! They are copied by hand from three documents: the types of the state of 0.1, the reference of
+//! the session channel of 0.2, and the changelog up to 0.4. A session of 1.0 has to satisfy them
+//! after its downgrade.
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::older::{CHAT, SESSION, WORKER, follower, session};
 
-/// What every object of a kind has, and what it may have.
+/// The required and the optional fields of an object.
 struct Kind {
     name: &'static str,
     required: &'static [&'static str],
@@ -18,8 +18,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// All that is required is there, and nothing is there that the document
-    /// has no word for.
+    /// Checks that a value has all required fields, and no field that the document does not have.
     #[track_caller]
     fn fits(&self, value: &Json) {
         let name = self.name;
@@ -142,7 +141,7 @@ fn items<'a>(value: &'a Json, field: &str) -> &'a [Json] {
     value[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The kinds of parts that 0.1 has, and what each has.
+/// Checks that a response part has a kind of 0.1, and the fields of that kind.
 fn fits_part_0_1(part: &Json) {
     let required: &[&str] = match part["kind"].as_str().unwrap() {
         "markdown" | "reasoning" => &["id", "content"],
@@ -193,7 +192,7 @@ fn a_session_is_what_the_types_of_0_1_say() {
     REFERENCE_0_1.fits(&state["activeClient"]["customizations"][0]);
 }
 
-/// A subagent's address can be subscribed to "for full session state".
+/// The document says that the URI of a subagent can be subscribed to "for full session state".
 #[test]
 fn a_subagent_is_a_session_as_the_types_of_0_1_say() {
     let client = follower(Release::V0_1);
@@ -218,8 +217,8 @@ fn a_status_is_bits_as_the_types_of_0_1_say() {
     assert_eq!(status & (1 << 6), 0, "it is not archived");
 }
 
-/// Each action of the reference that the host sends, with the fields that are
-/// always there, and one of 1.0 that becomes it.
+/// Returns each action of the reference that the host sends, with its required fields, and an
+/// action of 1.0 that is downgraded to it.
 fn reference_0_2() -> Vec<(&'static str, &'static [&'static str], Json)> {
     let message = json!({ "text": "Hello", "origin": { "kind": "user" } });
     let call = |kind: &str, rest: Json| {
@@ -353,8 +352,8 @@ fn containers_stand_at_the_top_as_the_reference_of_0_2_says() {
     }
 }
 
-/// "Moved the changesets catalogue from SessionSummary to SessionState" in
-/// 0.3, with a kind for each, and counts of changes instead.
+/// The changelog of 0.3: "Moved the changesets catalogue from SessionSummary to SessionState", with
+/// a kind for each, and with totals of changes in the summary instead.
 #[test]
 fn the_catalogue_of_changes_is_where_the_changelog_says() {
     let newer = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
@@ -367,7 +366,7 @@ fn the_catalogue_of_changes_is_where_the_changelog_says() {
     assert_eq!(older["summary"].get("changes"), None);
 }
 
-/// What the changelog says that 0.4 took away from sessions, 0.3 has.
+/// A session of 0.3 has the fields that 0.4 removed, according to the changelog.
 #[test]
 fn a_session_of_0_3_has_what_0_4_removed() {
     let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();

@@ -1,4 +1,4 @@
-//! 0.2 ↔ 0.1: before channels.
+//! Tests for 0.2 ↔ 0.1, which had no channels.
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
@@ -55,7 +55,7 @@ fn changes_and_watches_are_not_told_of() {
             kind,
             ChannelKind::Root | ChannelKind::Session | ChannelKind::Chat | ChannelKind::Terminal
         );
-        // Canvases and automations are for others to leave out.
+        // Automations are left out by other steps.
         if !matches!(kind, ChannelKind::AutomationRun | ChannelKind::Automations) {
             assert_eq!(chain.can_subscribe(*kind), followed, "{kind:?}");
         }
@@ -302,8 +302,8 @@ fn a_customization_is_switched_by_its_address() {
     assert_eq!(toggled("sk"), []);
 }
 
-/// What a folder has comes as several containers of one address; here they go by
-/// their addresses.
+/// Several customizations of a folder can have the same URI. 0.1 identifies customizations by URI,
+/// so the downgrade makes the URIs unique.
 #[test]
 fn customizations_of_one_address_are_told_apart() {
     let one = |id: &str| json!({ "type": "directory", "id": id, "uri": "file:///w", "name": id, "contents": "rule", "writable": false, "enabled": true });

@@ -1,4 +1,4 @@
-//! 0.5.0 ↔ 0.4: the state of sessions, and who is active in them.
+//! Tests for 0.5.0 ↔ 0.4: the state of sessions and their active clients.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn chosen() -> Json {
     chat
 }
 
-/// What 0.4 gets to see of the choice in [`chosen`].
+/// Returns the model in [`chosen`], as 0.4 encodes it.
 fn old_model() -> Json {
     json!({ "id": "m", "config": { "effort": "3", "tone": "dry" } })
 }
@@ -118,7 +118,7 @@ fn what_is_the_same_for_everybody_is_not_made_for_each() {
     assert!(!client.viewer.take_client_specific());
 }
 
-/// A client that hears of a session's active clients, before and after.
+/// Returns the actions that a client receives for a change of a session's active clients.
 fn hears(before: &[Json], after: &[Json], action: &Json) -> Vec<Json> {
     let mut client = client().knows(SESSION, None, &session(after));
     client.before = Some(wire::from_str(&session(before).to_string()).unwrap());

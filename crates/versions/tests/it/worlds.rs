@@ -1,4 +1,4 @@
-//! What steps look at, in tests.
+//! Test clients and states for version steps.
 
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -11,7 +11,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonCall, JsonDispatch, TargetClient, TranslationContext, VersionChain};
 use serde_json::json;
 
-/// A client of a release, and what it could look up.
+/// A client of a release, with the states that steps can look up.
 pub(crate) struct TestClient {
     pub(crate) chain: VersionChain,
     pub(crate) viewer: TargetClient,
@@ -20,7 +20,7 @@ pub(crate) struct TestClient {
 }
 
 impl TestClient {
-    /// A client called `c`, in an empty world.
+    /// Returns a client with the client id `c`, without states to look up.
     pub(crate) fn of(release: Release) -> Self {
         TestClient {
             chain: VersionChain::for_release(release),
@@ -30,7 +30,7 @@ impl TestClient {
         }
     }
 
-    /// Adds a channel to the world.
+    /// Adds a channel that steps can look up.
     pub(crate) fn knows(mut self, channel: &str, session: Option<&str>, state: &Json) -> Self {
         let state = wire::from_str(&state.to_string()).unwrap();
         let session = session.map(Uri::from);
@@ -48,8 +48,7 @@ impl TestClient {
         }
     }
 
-    /// What the client hears of an action of 1.0: `channel` and action of
-    /// each.
+    /// Downgrades an action of 1.0. Returns the channel and the action of each result.
     pub(crate) fn hears(&self, channel: &str, action: &Json) -> Vec<(Option<String>, Json)> {
         let envelope = ActionEnvelope {
             channel: Uri::from(channel),
@@ -62,7 +61,7 @@ impl TestClient {
         envelopes.into_iter().map(pair).collect()
     }
 
-    /// The state that the client sees of one of 1.0.
+    /// Downgrades a state of 1.0.
     pub(crate) fn sees(&self, channel: &str, state: &Json) -> Option<Json> {
         let snapshot = Snapshot {
             resource: Uri::from(channel),
@@ -76,7 +75,7 @@ impl TestClient {
         snapshot.get("state").cloned()
     }
 
-    /// What the client says, in the words of 1.0.
+    /// Upgrades an action that the client dispatches to 1.0.
     pub(crate) fn says(&self, channel: &str, action: Json) -> (String, Json) {
         let Json::Object(action) = action else {
             panic!("an action is an object");
@@ -91,7 +90,7 @@ impl TestClient {
         (dispatch.channel, Json::Object(dispatch.action))
     }
 
-    /// What the client asks for, in the words of 1.0.
+    /// Upgrades a request of the client to 1.0.
     pub(crate) fn asks(&self, method: &str, params: Json) -> (String, Json) {
         let Json::Object(params) = params else {
             panic!("parameters are an object");
@@ -104,12 +103,12 @@ impl TestClient {
         (call.method, Json::Object(call.params))
     }
 
-    /// What the client gets of a result of 1.0.
+    /// Downgrades a result of 1.0.
     pub(crate) fn gets(&self, method: &str, result: Json) -> Json {
         self.chain.downgrade_result(&self.at(), method, result)
     }
 
-    /// What the client is told by a notification of 1.0.
+    /// Downgrades a notification of 1.0.
     pub(crate) fn is_told(&self, method: &str, params: Json) -> Vec<(String, Json)> {
         let Json::Object(params) = params else {
             panic!("parameters are an object");
@@ -123,7 +122,7 @@ impl TestClient {
     }
 }
 
-/// A chat `ahp-chat:/c` whose turn `t` runs and has these parts.
+/// Returns a chat `ahp-chat:/c` whose turn `t` runs and has these parts.
 pub(crate) fn chat_with(status: u32, parts: &[Json]) -> Json {
     json!({
         "resource": "ahp-chat:/c", "title": "", "status": status,
@@ -135,12 +134,12 @@ pub(crate) fn chat_with(status: u32, parts: &[Json]) -> Json {
     })
 }
 
-/// An open question, as a part of a response.
+/// Returns an open question, as a part of a response.
 pub(crate) fn question(id: &str) -> Json {
     json!({ "kind": "inputRequest", "request": { "id": id, "message": "?" } })
 }
 
-/// A tool call in a state.
+/// Returns a tool call, as part of a state.
 pub(crate) fn call(status: &str, id: &str) -> Json {
     let mut call = json!({
         "status": status, "toolCallId": id, "toolName": "x", "displayName": "X",

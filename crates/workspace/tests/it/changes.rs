@@ -1,4 +1,4 @@
-//! How files differ, and that nobody else notices that somebody looked.
+//! Tests for differences between files, and that computing them has no visible side effect.
 
 mod generated;
 mod operations;
@@ -19,7 +19,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{ChangeTracker, ChangesError, uri_of};
 use tempfile::TempDir;
 
-/// A folder, and what is kept of it.
+/// A folder, and the tracker of its changes.
 pub(crate) struct Scene {
     _temporary: TempDir,
     pub(crate) folder: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// A folder that is in no repository.
+    /// Returns a folder that is in no repository.
     pub(crate) fn plain() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap().join("project");
@@ -41,7 +41,7 @@ impl Scene {
         }
     }
 
-    /// Another session in the same folder.
+    /// Returns another session in the same folder.
     pub(crate) fn beside(other: &Scene) -> Self {
         let scene = Scene::plain();
         Scene {
@@ -50,7 +50,7 @@ impl Scene {
         }
     }
 
-    /// A repository without commits.
+    /// Returns a repository without commits.
     pub(crate) fn repository() -> Self {
         let scene = Scene::plain();
         scene.git(&["init", "--quiet", "--initial-branch=main"]);
@@ -59,7 +59,7 @@ impl Scene {
         scene
     }
 
-    /// One with a commit of some files.
+    /// Returns a repository with a commit of some files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let scene = Scene::repository();
         for (name, text) in files {
@@ -116,7 +116,7 @@ impl Scene {
         self.changes.diff(&self.session, &self.directories(), &span)
     }
 
-    /// Marks the start of a session in some folders.
+    /// Takes the first checkpoint of a session in some folders.
     pub(crate) fn start_in(&self, directories: &[Uri]) {
         let mark = &CheckpointId::SessionStart;
         let marked = self
@@ -125,7 +125,7 @@ impl Scene {
         marked.unwrap();
     }
 
-    /// What changed since then.
+    /// Returns the files that have changed since the start of the session, in some folders.
     pub(crate) fn since_start_in(&self, directories: &[Uri]) -> Vec<ChangesetFile> {
         let span = DiffRange {
             from: DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
@@ -135,7 +135,7 @@ impl Scene {
         compared.unwrap().files
     }
 
-    /// What is not committed, a line for each file.
+    /// Returns the uncommitted changes, a line for each file.
     pub(crate) fn uncommitted(&self) -> Vec<String> {
         let compared = self
             .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
@@ -143,7 +143,7 @@ impl Scene {
         self.lines(&compared.files)
     }
 
-    /// What changed since the session began.
+    /// Returns the changes since the start of the session, a line for each file.
     pub(crate) fn since_start(&self) -> Vec<String> {
         let compared = self.compare(
             DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
@@ -194,14 +194,14 @@ pub(crate) fn turn(name: &str) -> TurnRef {
     }
 }
 
-/// Every file below a folder, with what is in it.
+/// Returns every file below a folder, with its content.
 pub(crate) fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.is_symlink() {
             found.extend(all_files(&path));
-            // Also that it is there at all.
+            // Records empty folders, too.
             found.insert(path, Vec::new());
         } else if path.is_symlink() {
             let target = fs::read_link(&path).unwrap();
@@ -299,7 +299,7 @@ fn both_sides_can_be_read() {
     assert_eq!(scene.changes.read_object(&after.uri).unwrap(), b"after\n");
     assert_eq!((before.size_hint, after.size_hint), (Some(7), Some(6)));
     assert_ne!(before.nonce, after.nonce);
-    // Clients take two versions with different paths for a renamed file.
+    // If the paths differ, clients treat the two versions as a renamed file.
     let path = |uri: &Uri| uri.as_str().split(['?', ':']).nth(1).unwrap().to_owned();
     let file = scene.uri("a.txt");
     assert_eq!(format!("file://{}", path(&after.uri)), file.as_str());
@@ -308,7 +308,7 @@ fn both_sides_can_be_read() {
     let text = after.uri.as_str();
     let (_, query) = text.split_once('?').unwrap();
     let (key, object) = query.split_once('.').unwrap();
-    // The form that older hosts have stored.
+    // The form that earlier hosts have stored.
     let old = format!("agenthost-git:/{key}/{object}/a.txt");
     assert_eq!(
         scene.changes.read_object(&Uri::from(old)).unwrap(),

@@ -1,4 +1,4 @@
-//! Content that the host keeps.
+//! Tests for content that the host stores.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -25,8 +25,8 @@ fn request<T: wire::Wire>(mut params: Value) -> T {
     wire::from_str(&params.to_string()).unwrap()
 }
 
-/// PRT-4: kept once, by what it is, for nobody else on the machine to read;
-/// read again after a restart.
+/// PRT-4: content is stored once, under its hash, with access for its owner only, and can be read
+/// after a restart.
 #[test]
 fn content_is_kept_once_and_stays() {
     let folder = TempDir::new().unwrap();
@@ -49,7 +49,7 @@ fn content_is_kept_once_and_stays() {
         std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
         1
     );
-    // What a loss of power left of it is written again.
+    // A file that was truncated by a power failure is written again.
     std::fs::write(&path, "").unwrap();
     contents.insert(&key("s:/1"), b"hello", "a.txt").unwrap();
     drop(contents);
@@ -69,7 +69,7 @@ fn content_is_kept_once_and_stays() {
     assert!(matches!(refused, Err(ContentError::TooLarge(_))));
 }
 
-/// SEC-2: no address leads out, and none to what is not there.
+/// SEC-2: no URI leads out of the store, or to content that does not exist.
 #[test]
 fn addresses_lead_nowhere_else() {
     let folder = TempDir::new().unwrap();
@@ -88,14 +88,14 @@ fn addresses_lead_nowhere_else() {
         let refused = contents.read(&uri, None);
         assert!(matches!(refused, Err(FileError::Invalid(_))), "{uri}");
     }
-    // Of the same content in another session, and of other content.
+    // The same content in another session, and other content.
     let other = ContentAddress::of(&key("s:/2"), b"hello", "a.txt").uri();
     let unknown = ContentAddress::of(&key("s:/1"), b"other", "a.txt").uri();
     for uri in [other, unknown] {
         let refused = contents.read(&uri, None);
         assert_eq!(refused, Err(FileError::NotFound(uri)));
     }
-    // A link that somebody put there leads nowhere.
+    // A symbolic link in the store is not followed.
     let planted = ContentAddress::of(&key("s:/1"), b"planted", "a.txt");
     let place = folder.path().join("content").join(&key_1);
     symlink(folder.path().join("token"), place.join(planted.hash())).unwrap();
@@ -123,7 +123,7 @@ fn content_goes_with_its_session() {
         kept.iter().map(read).collect::<Vec<_>>(),
         [false, true, true]
     );
-    // What does not belong there is nobody's to tidy up.
+    // Files that do not belong to the store are not removed.
     std::fs::write(folder.path().join("note"), "mine").unwrap();
     contents
         .retain_sessions(&BTreeSet::from([key("s:/2")]))
@@ -135,8 +135,8 @@ fn content_goes_with_its_session() {
     assert!(folder.path().join("note").exists());
 }
 
-/// RES-15, MOV-9: a chat that moved takes what it refers to along, also when it
-/// moves again, and the sessions that it was in are gone.
+/// RES-15, MOV-9: a moved chat keeps the content that it refers to, also when it moves again and
+/// its earlier sessions are removed.
 #[test]
 fn content_goes_along_with_a_chat() {
     let folder = TempDir::new().unwrap();
@@ -151,7 +151,7 @@ fn content_goes_along_with_a_chat() {
     contents.remove_session(&key("s:/2")).unwrap();
     contents.remove_session(&key("s:/1")).unwrap();
     assert!(there(&contents));
-    // A session of the same name comes and goes.
+    // Another session with the same URI is created and removed.
     contents.insert(&key("s:/1"), b"new", "a.txt").unwrap();
     contents.remove_session(&key("s:/1")).unwrap();
     let known = BTreeSet::from([key("s:/3")]);
@@ -165,7 +165,7 @@ fn content_goes_along_with_a_chat() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// RES-15: it can be read like a file, and nothing else can be done with it.
+/// RES-15: stored content can be read and resolved like a file, and is otherwise read-only.
 #[test]
 fn content_is_only_for_reading() {
     let folder = TempDir::new().unwrap();
@@ -214,8 +214,8 @@ fn content_is_only_for_reading() {
     assert_eq!(RpcError::from(failure).code.number(), -32008);
 }
 
-/// A session that stores more and more is stopped; others are not, and neither
-/// is one that stores again what it has.
+/// A session can't store more than its limit. The limits of sessions are independent, and content
+/// that is stored again does not count.
 #[test]
 fn a_session_stores_no_more_than_its_limit() {
     let folder = TempDir::new().unwrap();
@@ -231,7 +231,7 @@ fn a_session_stores_no_more_than_its_limit() {
     assert_eq!(put(&contents, "s:/1", b"54321"), Ok(()));
     assert_eq!(put(&contents, "s:/1", b"1"), Err(full.clone()));
     assert_eq!(put(&contents, "s:/2", b"1"), Ok(()));
-    // What is there counts after a restart, too.
+    // Content from before a restart counts, too.
     let again = ContentStore::open_with_limit(folder.path(), 10).unwrap();
     assert_eq!(put(&again, "s:/1", b"1"), Err(full));
     again.remove_session(&key("s:/1")).unwrap();

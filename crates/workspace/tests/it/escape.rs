@@ -1,4 +1,4 @@
-//! Ways out of a folder that was granted: none.
+//! Tests that nothing leads out of a granted folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,8 @@ fn denied<T: std::fmt::Debug>(result: Result<T, FileError>) {
     );
 }
 
-/// SEC-2: paths, links, names; to read, write, list, make, copy, move, delete.
+/// SEC-2: no path, link or name can be used to read, write, list, create, copy, move or delete
+/// something outside of a granted folder.
 #[test]
 fn nothing_leads_out() {
     let disk = Disk::new();
@@ -57,7 +58,7 @@ fn nothing_leads_out() {
             params(json!({"source": way, "destination": disk.uri("stolen")}));
         denied(disk.files.copy(&disk.roots, &copy));
         let made = Uri::from(format!("{way}-made"));
-        // Beside a link inside there is nothing but a name.
+        // A new name beside a link is inside the folder.
         if way.as_str().ends_with("/link") {
             continue;
         }
@@ -79,7 +80,7 @@ fn nothing_leads_out() {
     assert!(!disk.path("stolen").exists());
 }
 
-/// A grant to read is none to write; a grant of a file is none of its folder.
+/// Read access does not include write access, and access to a file does not include its folder.
 #[test]
 fn a_grant_is_what_it_says() {
     let mut disk = Disk::new();
@@ -106,8 +107,8 @@ fn a_grant_is_what_it_says() {
     denied(disk.read(&disk.uri("one")));
 }
 
-/// Somebody swaps a folder for a link, over and over, while files are read and
-/// written through it: what is outside is never seen and never changed.
+/// While files are read and written through a folder, another thread keeps replacing the folder by
+/// a link. What is outside is never read or changed.
 #[test]
 fn no_race_leads_out() {
     let disk = Disk::new();
@@ -122,8 +123,8 @@ fn no_race_leads_out() {
         scope.spawn(move || {
             let swap = disk.path("swap");
             while !stop.load(Ordering::Relaxed) {
-                // Who writes makes the folder, if there is none at that moment.
-                // It may do so again while that is removed.
+                // The writing thread creates the folder if there is none at that moment, perhaps
+                // again while it is removed here.
                 if symlink(disk.outside.path(), &swap).is_err() {
                     fs::remove_dir_all(&swap).unwrap_or_default();
                     continue;
@@ -152,6 +153,6 @@ fn no_race_leads_out() {
     });
     assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     assert_eq!(fs::read_dir(disk.outside.path()).unwrap().count(), 1);
-    // If nothing was ever there, nothing was tried.
+    // If the folder was never there, nothing was tested.
     assert!(read + denied > 0, "read {read}, denied {denied}");
 }

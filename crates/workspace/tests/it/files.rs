@@ -1,4 +1,4 @@
-//! Files are read and changed, or it is said why not.
+//! Tests for reading and changing files, and for the errors.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ use agenthost_workspace::{FileError, FileService, MAX_FILE_BYTES, ProtectedPaths
 use serde_json::json;
 use tempfile::TempDir;
 
-/// A folder that was granted, and one beside it that was not.
+/// A folder that is granted, and one beside it that is not.
 pub(crate) struct Disk {
     pub(crate) inside: TempDir,
     pub(crate) outside: TempDir,
@@ -83,7 +83,7 @@ pub(crate) fn params<T: Wire>(mut json: Json) -> T {
     wire::from_str(&json.to_string()).unwrap()
 }
 
-/// RES-2: text as text, bytes as base64, and it is said which.
+/// RES-2: text is returned as text, other bytes as base64, and the result names the encoding.
 #[test]
 fn a_file_is_read() {
     let disk = Disk::new();
@@ -111,7 +111,7 @@ fn a_file_is_read() {
     );
 }
 
-/// What is no file, or too much of one, is not read and not waited for.
+/// Directories, pipes, devices and files that are too large are refused without blocking.
 #[test]
 fn what_is_no_file_is_not_read() {
     let disk = Disk::new();
@@ -147,7 +147,7 @@ fn what_is_no_file_is_not_read() {
             .map_err(without_uri);
         assert_eq!(written, Err(kind("a device, a pipe or a socket")));
     }
-    // Ten gigabytes that take no room.
+    // A sparse file of ten gigabytes.
     let huge = fs::File::create(disk.path("huge")).unwrap();
     huge.set_len(10_000_000_000).unwrap();
     let uri = disk.uri("huge");
@@ -166,7 +166,7 @@ fn what_is_no_file_is_not_read() {
     }
 }
 
-/// RES-3: where the data goes, in bytes.
+/// RES-3: the modes and the position of a write, in bytes.
 #[test]
 fn data_goes_where_it_is_put() {
     let disk = Disk::new();
@@ -211,7 +211,7 @@ fn data_goes_where_it_is_put() {
     disk.write(&disk.uri("made"), json!({"mode": "append"}))
         .unwrap();
     assert_eq!(fs::read_to_string(disk.path("made")).unwrap(), "new");
-    // CUS-17: the folder is made with its first file.
+    // CUS-17: missing folders are created with their first file.
     disk.write(&disk.uri("no folder/yet/file"), json!({}))
         .unwrap();
     assert_eq!(
@@ -220,7 +220,7 @@ fn data_goes_where_it_is_put() {
     );
 }
 
-/// RES-5, RES-10: nobody's work is overwritten who looked before.
+/// RES-5, RES-10: with `createOnly` or `ifMatch`, a write does not overwrite the changes of others.
 #[test]
 fn what_has_changed_is_not_overwritten() {
     let disk = Disk::new();
@@ -239,8 +239,8 @@ fn what_has_changed_is_not_overwritten() {
         .unwrap();
 }
 
-/// A write replaces the content and nothing else: mode, link and neighbours
-/// stay, and nothing is left beside it.
+/// A write replaces only the content: mode, links and other files are kept, and no temporary file
+/// is left.
 #[test]
 fn a_write_is_clean() {
     let disk = Disk::new();
@@ -273,7 +273,7 @@ fn a_write_is_clean() {
     assert_eq!(names, ["large", "link", "script"]);
 }
 
-/// RES-4: two who append at the same time both have written.
+/// RES-4: concurrent appends do not lose data.
 #[test]
 fn appenders_do_not_clobber_each_other() {
     let disk = Disk::new();
@@ -284,7 +284,7 @@ fn appenders_do_not_clobber_each_other() {
             scope.spawn(move || {
                 for line in 0..100 {
                     let data = format!("{writer}:{line}\n");
-                    // Half of them by way of a whole new file.
+                    // Half of the writes replace the whole file.
                     let more = match line % 2 {
                         0 => json!({"mode": "append", "data": data}),
                         _ => json!({"mode": "insert", "data": data}),
@@ -417,7 +417,7 @@ fn files_come_and_go() {
     assert!(matches!(refused, Err(FileError::NotGranted { .. })));
 }
 
-/// A copy of a file onto itself, by whatever name, leaves it as it is.
+/// Copying a file onto itself, by any name, leaves it as it is.
 #[test]
 fn a_file_is_not_lost_by_copying_it_onto_itself() {
     let disk = Disk::new();
@@ -442,8 +442,8 @@ fn a_file_is_not_lost_by_copying_it_onto_itself() {
     }
 }
 
-/// Finding 6: a file is the same however its address is encoded. VS Code encodes
-/// all but letters, digits and `-_.~/`.
+/// Finding 6: a file URI is recognized in any encoding. VS Code encodes all but letters, digits and
+/// `-_.~/`.
 #[test]
 fn names_are_encoded_in_many_ways() {
     let disk = Disk::new();
@@ -469,7 +469,7 @@ fn names_are_encoded_in_many_ways() {
         disk.files.delete(&disk.roots, &delete).unwrap();
         assert!(!disk.path(&format!("copy of {name}")).exists());
     }
-    // The folder itself may be spelled in another way where it was granted.
+    // The URI of the granted folder may be encoded in another way, too.
     fs::create_dir(disk.path("a+b")).unwrap();
     fs::write(disk.path("a+b/x"), "there").unwrap();
     for granted in ["a+b", "a%2Bb"] {

@@ -1,4 +1,4 @@
-//! Files by what was typed of their names.
+//! Tests for the search of files by name.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn the_best_first() {
     assert_eq!(find(place.path(), "README")[0], "README.md");
     assert_eq!(find(place.path(), "with")[0], "with space & ä.txt");
     assert!(find(place.path(), "nothing like it").is_empty());
-    // Nothing was typed yet: what is at hand, the nearest first.
+    // An empty query finds the nearest files first.
     let all = find(place.path(), "");
     assert_eq!(&all[..4], ["src", "docs", "main", "README.md"]);
 }
@@ -118,7 +118,7 @@ fn bounds_are_kept() {
         ..BOUNDS
     };
     assert!(search_files(&[uri], &ProtectedPaths::default(), "file", no_time).is_empty());
-    // What is not there, or not a place, has no files.
+    // Folders that do not exist, and URIs that are not folders, have no files.
     let nowhere = ["file:///does/not/exist", "https://example/", "nonsense"];
     let nowhere = nowhere.map(agenthost_protocol::uri::Uri::from);
     assert!(search_files(&nowhere, &ProtectedPaths::default(), "", BOUNDS).is_empty());

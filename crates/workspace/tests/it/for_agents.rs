@@ -1,5 +1,5 @@
-//! What agents use besides clients: text, folders to work in, and programs
-//! with an environment of their own.
+//! Tests for functions that agents use: text files, working directories, and programs with
+//! their own environment.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -23,7 +23,7 @@ fn only_text_is_read_as_text() {
     assert!(matches!(read("nothing"), Err(FileError::NotFound(_))));
 }
 
-/// SEC-2: a folder to work in is one that was granted, by its real name.
+/// SEC-2: a working directory has to be inside a granted folder, and is returned as its real path.
 #[test]
 fn a_folder_to_work_in_is_inside() {
     let disk = Disk::new();
@@ -63,7 +63,7 @@ fn what_is_not_to_be_changed_is_not() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
 }
 
-/// Writers that know nothing of each other do not stand in each other's way.
+/// Independent writers of the same file do not cause each other to fail.
 #[test]
 fn many_write_the_same_file() {
     let disk = Disk::new();

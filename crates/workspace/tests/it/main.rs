@@ -1,4 +1,4 @@
-//! What agents and clients work on, on a real disk.
+//! Tests for what agents and clients work on, on a real disk.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Real shells tell of their commands (TER-6 to TER-9).
+//! Tests for command detection in real shells (TER-6 to TER-9).
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use tempfile::TempDir;
 
 use crate::bench::{Bench, Told};
 
-/// What shells write when they are ready for a line: a paste would be marked.
+/// Enables bracketed paste: shells print it when they are ready for a line.
 const PROMPT: &str = "\u{1b}[?2004h";
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// The shell under test, at home in a fresh folder with these files.
+/// Opens the shell under test in a fresh home directory with these files.
 fn open(name: &str, startup: ShellStartup, files: &[(&str, &str)]) -> Option<(Bench, TempDir)> {
     let home = TempDir::new().unwrap();
     for (file, text) in files {
@@ -22,7 +22,7 @@ fn open(name: &str, startup: ShellStartup, files: &[(&str, &str)]) -> Option<(Be
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    // Or zsh asks what to write into it.
+    // Without this file, zsh asks for its content.
     let rc = home.path().join(".zshrc");
     if !rc.exists() {
         fs::write(rc, "").unwrap();
@@ -32,7 +32,7 @@ fn open(name: &str, startup: ShellStartup, files: &[(&str, &str)]) -> Option<(Be
     Some((bench, home))
 }
 
-/// A line, the output without what the shell adds around it, the exit code.
+/// Returns the command line, the output without what the shell adds to it, and the exit code.
 fn parts(told: &Told) -> (&str, String, Option<i64>) {
     let mut plain = agenthost_protocol::terminal::PlainOutput::default();
     let mut output = plain.push(&told.output);
@@ -54,7 +54,7 @@ fn commands_have_a_line_an_output_and_an_exit_code() {
             continue;
         };
         check(&bench, "echo hello; echo 50%", "hello\n50%", 0);
-        // The same again, which a history may leave out.
+        // The same command again, which a shell may leave out of its history.
         check(&bench, "echo hello; echo 50%", "hello\n50%", 0);
         check(&bench, "false", "", 1);
         check(&bench, "sh -c 'echo oops >&2; exit 7'", "oops", 7);
@@ -103,8 +103,7 @@ fn a_command_may_have_several_lines() {
     }
 }
 
-/// Nothing that is not a command looks like one: an empty line, what is given
-/// up, what can't be understood.
+/// Empty lines, interrupted input and syntax errors are not reported as commands.
 #[test]
 fn only_commands_are_commands() {
     for name in SHELLS {
@@ -116,12 +115,12 @@ fn only_commands_are_commands() {
             .write("\r\recho given up".to_owned())
             .unwrap();
         bench.until("up");
-        // Ctrl-C takes away what was typed, also what comes too early after.
+        // Ctrl-C discards what was typed, also input that comes too early after it.
         bench.interrupt(if name == "fish" { "^C" } else { PROMPT });
         bench.terminal.write("echo )\r".to_owned()).unwrap();
         bench.until(if name == "fish" { "')'" } else { "error" });
         if name == "fish" {
-            // It leaves the line there to be mended.
+            // fish leaves the line in place for correction.
             bench.terminal.write("\u{15}".to_owned()).unwrap();
         }
         check(&bench, "echo fine", "fine", 0);
@@ -137,7 +136,7 @@ fn a_very_long_line_is_cut() {
         let script = home.path().join("long");
         let long = format!("echo {} | wc -c", "x".repeat(20_000));
         fs::write(&script, &long).unwrap();
-        // A terminal takes no such line at once, so the shell reads it.
+        // A terminal does not accept such a line at once, so the shell reads it from a file.
         let told = bench.run(&format!(". {}", script.display()));
         assert!(told.output.contains("20001"), "{name}: {told:?}");
         bench.type_line(&format!("echo {}", "x".repeat(5_000)));
@@ -151,7 +150,7 @@ fn a_very_long_line_is_cut() {
     }
 }
 
-/// A program that writes what looks like a mark forges nothing.
+/// A program that prints a forged mark has no effect.
 #[test]
 fn marks_can_not_be_forged() {
     for name in SHELLS {
@@ -161,13 +160,13 @@ fn marks_can_not_be_forged() {
         let forged =
             r"printf '\033]633;D;;0\007\033]633;C;0;evil\007\033]133;D;0\007\033]633;D\007still\n'";
         check(&bench, forged, "still", 0);
-        // Nothing that is started knows what marks carry.
+        // No child process can see the secret of the marks.
         let told = bench.run("env | grep -c 'AGENTHOST_\\|__agenthost'");
         assert_eq!(parts(&told).1, "0", "{name}: {told:?}");
     }
 }
 
-/// A shell in the shell, and one instead of it, are commands like any other.
+/// A shell inside the shell, and one that replaces it, are reported as commands.
 #[test]
 fn a_shell_inside_is_one_command() {
     let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[]) else {
@@ -187,7 +186,7 @@ fn a_shell_inside_is_one_command() {
     assert_eq!(end.exit_code, Some(4));
 }
 
-/// A shell that nobody knows how to ask is a shell all the same.
+/// A shell without support for command detection still works.
 #[test]
 fn another_shell_tells_nothing() {
     let home = TempDir::new().unwrap();
@@ -201,7 +200,7 @@ fn another_shell_tells_nothing() {
     assert_eq!(end.exit_code, Some(2));
 }
 
-/// All files below a folder with what is in them.
+/// Returns all files below a folder, with their content.
 fn contents(folder: &Path) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -220,7 +219,7 @@ fn contents(folder: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// The user's own files are read as they would have been, and not changed.
+/// The user's startup files are read as usual, and not changed.
 #[test]
 fn the_users_files_are_read_and_left_alone() {
     let cases = [
@@ -269,7 +268,7 @@ fn zsh_keeps_a_folder_of_the_users_choice() {
     assert_eq!(parts(&told).1, "[there] elsewhere");
 }
 
-/// What the user has set up for prompts and commands goes on working.
+/// The user's own hooks for prompts and commands still work.
 #[test]
 fn the_users_own_hooks_go_on() {
     let bash = r#"
@@ -282,9 +281,9 @@ trap 'LAST=$BASH_COMMAND' DEBUG
     if let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[(".bashrc", bash)]) {
         check(&bench, "sh -c 'exit 6'", "before", 6);
         check(&bench, "echo $SEEN", "before 6", 0);
-        // The trap of the user sees what it would have seen.
+        // The user's trap sees the same as without command detection.
         check(&bench, "echo $LAST", "before echo $LAST", 0);
-        // Repeated, or kept out of the history: each has its own line.
+        // A command that is repeated or kept out of the history still has its own line.
         check(&bench, "echo $LAST", "before echo $LAST", 0);
         let told = bench.run(" echo secret");
         assert_eq!(parts(&told).0, "echo secret");

@@ -1,4 +1,4 @@
-//! A real shell, or a command, in a real terminal.
+//! Tests with real shells and commands, in real terminals.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::bench::{Bench, TERMINAL_TIMEOUT, start};
 
-/// A shell whose user has no files of his own.
+/// Returns a shell whose user has no startup files.
 fn shell() -> PtyProgram {
     PtyProgram::Shell(ShellSpec {
         environment: vec![("HOME".into(), "/nonexistent".into())],
@@ -54,7 +54,7 @@ fn a_folder_has_to_be_there() {
 }
 
 impl Bench {
-    /// Nothing is told after the end.
+    /// Returns the next event; after the exit there must be none.
     fn end_of_nothing(self) -> Option<TerminalEvent> {
         self.told.recv_timeout(TERMINAL_TIMEOUT).ok()
     }
@@ -77,7 +77,7 @@ fn a_command_runs_and_is_typed_into() {
     assert_eq!(bench.end().1.exit_code, None);
 }
 
-/// Waits until a process is gone: the system takes a moment.
+/// Waits until a process is gone, which takes the system a moment.
 fn gone(process: i32) {
     let deadline = Instant::now() + TERMINAL_TIMEOUT;
     while kill(Pid::from_raw(process), None).is_ok() {
@@ -92,8 +92,8 @@ fn number_in(text: &str) -> i32 {
     digits.parse().unwrap()
 }
 
-/// What runs in a terminal ends with it, also if it does not want to, and
-/// also if it is in a group of its own.
+/// Closing a terminal ends its processes, even if they ignore signals or are in a process group of
+/// their own.
 #[test]
 fn nothing_is_left_running() {
     let directory = TempDir::new().unwrap();
@@ -119,7 +119,7 @@ fn nothing_is_left_running() {
     gone(behind);
 }
 
-/// A shell has ended when it has, whoever still has its terminal open.
+/// A terminal ends when its shell exits, even if another process still has the terminal open.
 #[test]
 fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
     let directory = TempDir::new().unwrap();
@@ -129,14 +129,14 @@ fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
     let (output, end) = bench.end();
     assert_eq!(end.exit_code, Some(4));
     assert!(begun.elapsed() < TERMINAL_TIMEOUT, "{:?}", begun.elapsed());
-    // Whoever leaves a job behind and goes wants it to go on.
+    // The user left the job in the background, so it keeps running.
     let behind = Pid::from_raw(number_in(&output));
     assert!(kill(behind, None).is_ok());
     drop(bench);
     assert!(kill(behind, None).is_ok());
     kill(behind, nix::sys::signal::Signal::SIGKILL).unwrap();
 
-    // But what belongs to a command ends with it.
+    // The processes of a command end with it.
     let line = "(trap '' HUP; sleep 1000) & echo p''id $!. ; exit 4";
     let bench = Bench::open(command(line), directory.path());
     let (output, end) = bench.end();
@@ -145,7 +145,7 @@ fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
     gone(number_in(&output));
 }
 
-/// However many there are, they end together.
+/// Many terminals are closed at the same time, not one after the other.
 #[test]
 fn many_terminals_end_as_fast_as_one() {
     let directory = TempDir::new().unwrap();
@@ -165,7 +165,7 @@ fn many_terminals_end_as_fast_as_one() {
     drop(told);
 }
 
-/// A flood comes whole, in its order, and waits for whoever reads it.
+/// A large output arrives complete and in order, and waits for a slow reader.
 #[test]
 fn a_flood_waits() {
     let directory = TempDir::new().unwrap();
@@ -192,7 +192,7 @@ fn a_flood_waits() {
     drop(terminal);
 }
 
-/// PRT-4: of a long output the end is shown, and all of it can be read.
+/// PRT-4: of a long output, the end is shown, and all of it can be read.
 #[test]
 fn all_output_of_a_command_can_be_read() {
     let directory = TempDir::new().unwrap();

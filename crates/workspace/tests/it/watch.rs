@@ -1,4 +1,4 @@
-//! What changes in a folder is told, and nothing else.
+//! Tests that a resource watch reports the changes in a folder, and nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn begin(disk: &Disk, name: &str, more: Json) -> Result<(DirectoryWatch, Told), 
     Ok((watch, told))
 }
 
-/// What was told until a file was named: the last word on each.
+/// Collects changes until a file is reported. Returns the last change of each file.
 fn until(disk: &Disk, told: &Told, last: &str) -> BTreeMap<String, ResourceChangeType> {
     let mut all = BTreeMap::new();
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -45,7 +45,7 @@ fn until(disk: &Disk, told: &Told, last: &str) -> BTreeMap<String, ResourceChang
             let root = disk.roots[0].uri.as_str();
             let name = change.uri.as_str().strip_prefix(root).unwrap();
             let name = name.trim_start_matches('/').to_owned();
-            // On a busy machine a new file and its content may be told apart.
+            // On a busy machine, a new file and its content may be reported separately.
             let new = all.get(&name) == Some(&ResourceChangeType::Added)
                 && change.r#type == ResourceChangeType::Updated;
             if !new {
@@ -95,7 +95,7 @@ fn changes_are_told() {
     assert_eq!(flat, &expected[1..], "what is below is not watched");
 }
 
-/// A file that is replaced is the same file; patterns leave out what they name.
+/// A file that is replaced is reported as the same file, and patterns exclude what they match.
 #[test]
 fn what_is_not_wanted_is_not_told() {
     let disk = Disk::new();
@@ -120,7 +120,7 @@ fn what_is_not_wanted_is_not_told() {
     assert_eq!(told, ["one"]);
 }
 
-/// Nobody watches what nobody may see; and a watch that is dropped is over.
+/// A watch can't be started on a folder outside of the granted ones, and ends when it is dropped.
 #[test]
 fn a_watch_stays_inside() {
     let disk = Disk::new();
@@ -150,8 +150,7 @@ fn a_watch_stays_inside() {
     assert!(told.recv_timeout(Duration::from_secs(10)).is_err());
 }
 
-/// Counts the open inotify instances of this process, and their watches of a
-/// folder.
+/// Returns the numbers of open inotify instances of this process, and of their watches of a folder.
 fn inotify(folder: &std::path::Path) -> (usize, usize) {
     use std::os::unix::fs::MetadataExt;
     let inode = format!(" ino:{:x} ", fs::metadata(folder).unwrap().ino());
@@ -168,7 +167,7 @@ fn inotify(folder: &std::path::Path) -> (usize, usize) {
     (instances, watches)
 }
 
-/// A user has 128 inotify instances, for all programs.
+/// By default, a user has 128 inotify instances for all programs.
 #[test]
 fn three_hundred_watches_share_one_inotify_instance() {
     let disk = Disk::new();
@@ -214,8 +213,8 @@ fn a_watch_that_ends_releases_what_no_other_watch_needs() {
     assert_eq!(counts(), [0, 0]);
 }
 
-/// A folder may have something in it before it is watched, may go, and may come
-/// again: other watches of it notice all of that.
+/// A folder may have content before it is watched, and may be removed and created again: all
+/// watches that include it report that.
 #[test]
 fn a_tree_is_followed_as_it_grows_and_shrinks() {
     let disk = Disk::new();

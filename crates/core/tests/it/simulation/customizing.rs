@@ -1,5 +1,5 @@
-//! Customizations that come and go, servers that start and break, agents that
-//! call tools of clients.
+//! Customizations that come and go, MCP servers that start and fail, and agents that call client
+//! tools.
 
 use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, HookDenial, PreparationError, PreparedTurn, QueryId,
@@ -14,7 +14,7 @@ use agenthost_protocol::wire;
 use super::*;
 
 impl Simulation {
-    /// What is asked about customizations is answered, mostly.
+    /// Answers most commands for customizations and MCP servers, and adds random events.
     pub(super) fn customize(&mut self) {
         if let Some(errand) = self.world.customize.pop_front() {
             match self.chance.chance(0.7) {
@@ -78,7 +78,7 @@ impl Simulation {
 
     fn customization(&mut self) -> Customization {
         let id = self.customization_id();
-        // Whoever reads them gives no two the same id.
+        // The customization driver never assigns an id twice.
         let child = format!("{id}-server");
         let server = json!({"type": "mcpServer", "id": child, "uri": "file:///m", "name": "m", "state": {"kind": "ready"}});
         let plugin = json!({"type": "plugin", "id": id, "uri": format!("file:///{id}"), "name": "p", "children": [server]});
@@ -196,9 +196,9 @@ impl Simulation {
         }
     }
 
-    /// Everything that turns wait for has come.
+    /// Completes all preparations that turns wait for.
     pub(super) fn end_preparations(&mut self) {
-        // One leads to another.
+        // One may lead to another.
         loop {
             if !self.world.untold.is_empty() {
                 self.end_untold();

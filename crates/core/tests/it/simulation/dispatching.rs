@@ -1,11 +1,11 @@
-//! Clients that dispatch: anything at all, more often what makes sense.
+//! Clients that dispatch random actions, more often valid ones.
 
 use agenthost_protocol::action::ActionInfo;
 use agenthost_protocol::common::SessionStatus;
 
 use super::*;
 
-/// Makes an action of a name, for a channel as it is.
+/// Dispatching, with actions that are made for the current state of a channel.
 impl Simulation {
     pub(super) fn dispatch(&mut self) {
         let Some(connection) = self.connection() else {
@@ -25,12 +25,12 @@ impl Simulation {
             Some(wanted) => info.name == wanted,
             None => fits(info),
         });
-        // Some clients know what they do.
+        // Most clients send actions that fit the state.
         if self.chance.chance(0.7) {
             let client = self.client_id(connection);
             self.make_sense(&channel, &client, &mut action);
         }
-        // Some have mistakes.
+        // Some clients send invalid fields.
         if self.chance.chance(0.05) {
             let fields: Vec<_> = action.as_object().unwrap().keys().cloned().collect();
             let field = self.chance.pick(&fields).unwrap();
@@ -41,7 +41,7 @@ impl Simulation {
         self.notify(connection, "dispatchAction", params);
     }
 
-    /// What a chat waits for, if it waits for something.
+    /// Returns the action that a chat waits for, if any.
     fn wanted(&mut self, chat: &Uri) -> Option<&'static str> {
         if let Some(ChannelState::Chat(state)) = self.world.log.channels.get(chat)
             && state.summary.status.contains(SessionStatus::ERROR)
@@ -67,7 +67,7 @@ impl Simulation {
         self.chance.pick(&possible).copied()
     }
 
-    /// The connection of a client that runs a tool in a chat.
+    /// Returns the connection of a client that runs a tool in a chat.
     fn tool_runner(&self, chat: &Uri) -> Option<ConnectionId> {
         let state = serde_json::to_value(self.world.log.channels.get(chat)?).unwrap();
         let parts = state["activeTurn"]["responseParts"].as_array()?;
@@ -80,7 +80,7 @@ impl Simulation {
         connections.find(|connection| self.client_id(*connection) == owner)
     }
 
-    /// Any channel, more often a chat in which something runs.
+    /// Returns a random channel, more often a chat with a running turn.
     fn lively_channel(&mut self) -> Uri {
         let terminals = self.world.log.channels.iter();
         let terminals = terminals.filter(|(_, state)| matches!(state, ChannelState::Terminal(_)));
@@ -129,7 +129,7 @@ impl Simulation {
         action
     }
 
-    /// Fills in names of what there is.
+    /// Fills in ids that exist.
     fn make_sense(&mut self, channel: &Uri, client: &str, action: &mut Json) {
         let state = self.world.log.channels.get(channel);
         let state = state.map(|state| serde_json::to_value(state).unwrap());

@@ -1,10 +1,10 @@
-//! Files that change, and those who look at them.
+//! Files that change, and clients that use changesets.
 
 use super::*;
 use crate::changes;
 
 impl Simulation {
-    /// A view of the changes of some session.
+    /// Returns the URI of a changeset of some session.
     pub(super) fn changeset(&mut self) -> Uri {
         let session = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
         let chat = uri(&format!("{session}.chat"));
@@ -23,7 +23,7 @@ impl Simulation {
         Uri::from(format!("{owner}/changeset/{view}"))
     }
 
-    /// Somebody wants to see what changed, or to do something about it.
+    /// Lets a client subscribe to a changeset, unsubscribe, or run an operation.
     pub(super) fn use_changeset(&mut self) {
         let Some(connection) = self.connection() else {
             return;
@@ -67,8 +67,7 @@ impl Simulation {
         }
     }
 
-    /// Somebody has looked at files, sooner or later; what was to be done with
-    /// them is done at once.
+    /// Completes all pending changeset operations, and sometimes a refresh or another change job.
     pub(super) fn look_at_files(&mut self) {
         while let Some(index) = self.world.changes.iter().position(|errand| {
             matches!(errand.task, agenthost_core::ChangeTask::RunOperation { .. })

@@ -1,12 +1,11 @@
-//! Clients that are asked something: they answer, refuse, talk nonsense, or
-//! stay silent.
+//! Clients that answer host requests, refuse them, send invalid answers or stay silent.
 
 use agenthost_protocol::chat::MessageKind;
 
 use super::*;
 
 impl Simulation {
-    /// A message that may refer to what only its sender has.
+    /// Returns a message, sometimes with attachments that only its sender has.
     pub(super) fn message(&mut self) -> Json {
         let mut message = json!({"text": "do it", "origin": {"kind": "user"}});
         if self.chance.chance(0.3) {
@@ -17,8 +16,7 @@ impl Simulation {
         message
     }
 
-    /// Somebody may answer what it was asked, or its time is over, in any
-    /// order, also twice.
+    /// Answers a host request or lets it time out, in any order; some are answered twice.
     pub(super) fn answer_question(&mut self) {
         let asked = self.world.asked.make_contiguous();
         let Some((connection, id)) = self.chance.pick(asked).cloned() else {
@@ -37,7 +35,7 @@ impl Simulation {
         if self.chance.chance(0.9) {
             self.world.asked.retain(|(_, other)| *other != id);
         }
-        // Who has left says nothing, and a stranger may say anything.
+        // A client that has left does not answer. Sometimes another one does.
         let stranger = self.connection().filter(|_| self.chance.chance(0.1));
         let connection = stranger.unwrap_or(connection);
         if self.world.clients.contains_key(&connection) {
@@ -49,21 +47,20 @@ impl Simulation {
         }
     }
 
-    /// Nobody answers any more.
+    /// Lets all host requests time out.
     pub(super) fn end_questions(&mut self) {
         while !self.world.unanswered.is_empty() {
             self.end_question();
         }
     }
 
-    /// Whatever clients did, when all that they were asked is over every turn
-    /// that runs is known to its agent.
+    /// Checks that agents have got every turn that runs, once all host requests are complete.
     pub(super) fn check_told(&self) {
         for (chat, state) in &self.world.log.channels {
             if let ChannelState::Chat(state) = state
                 && let Some(turn) = &state.active_turn
                 && turn.message.origin.kind == MessageKind::User
-                // That is the host's own business.
+                // The host runs `!` commands itself.
                 && !turn.message.text.starts_with('!')
             {
                 let told = (chat.clone(), turn.id.clone());

@@ -1,4 +1,4 @@
-//! Clients that come back, in either form of `reconnect`.
+//! Clients that return, with either form of `reconnect`.
 
 use agenthost_core::{ConnectionId, Effect, ResponseBody};
 use agenthost_protocol::ids::ServerSeq;
@@ -21,7 +21,7 @@ impl Simulation {
         self.request(connection, "reconnect", params);
     }
 
-    /// With a cursor for each channel. Some channels are left out, some have no
+    /// Reconnects with a cursor for each channel. Some channels are left out, some have no
     /// baseline, and some are named twice.
     fn recover(&mut self, connection: ConnectionId, client: &str, memory: &Mirror) {
         let mut cursors = Vec::new();
@@ -55,7 +55,7 @@ impl Simulation {
             } => Some(channels),
             _ => None,
         });
-        // Whoever was forgotten gets none.
+        // A client that the host has forgotten gets no outcomes.
         if let Some(outcomes) = outcomes {
             let named: Vec<_> = outcomes.iter().map(|one| one.channel().clone()).collect();
             assert_eq!(named, wanted, "one outcome for each channel, in order");

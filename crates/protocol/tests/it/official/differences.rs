@@ -1,5 +1,5 @@
-//! Where ours differs from the official crates on purpose: one test for each,
-//! with both behaviours and the reason.
+//! Intended differences from the official crates: one test for each, with both behaviors and the
+//! reason.
 
 use agenthost_protocol::action::{Action, ActionEnvelope, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
@@ -40,7 +40,7 @@ fn running(parts: Json) -> Json {
     }}))
 }
 
-/// A call as the official types write it, in whatever state.
+/// Returns a tool call in any state, as the official types encode it.
 fn call(id: &str, status: &str, more: Json) -> Json {
     let mut call = json!({
         "toolCallId": id, "toolName": "sh", "displayName": "Shell", "status": status,
@@ -52,7 +52,7 @@ fn call(id: &str, status: &str, more: Json) -> Json {
     json!({"kind": "toolCall", "toolCall": call})
 }
 
-/// The state and outcome of ours and of theirs.
+/// Reduces a chat with both implementations and returns the state and outcome of each.
 fn reduce_chat(chat: &Json, action: &Json) -> ((Json, Outcome), (Json, ReduceOutcome)) {
     let mut ours: ChannelState = decode(chat);
     let mut theirs: state::ChatState = official(chat);
@@ -78,8 +78,8 @@ fn official<T: serde::de::DeserializeOwned>(json: &Json) -> T {
     serde_json::from_value(json.clone()).unwrap()
 }
 
-/// The protocol merges every field of a summary. A chat that can be moved now
-/// must not look as if it could not.
+/// The protocol merges every field of a summary. A chat that can be moved now must not look as if
+/// it could not.
 #[test]
 fn crt_1_chat_updated_merges_movable_and_interactivity() {
     let session = json!({
@@ -106,8 +106,8 @@ fn crt_1_chat_updated_merges_movable_and_interactivity() {
     assert_eq!(ours["chats"][0]["interactivity"], json!("read-only"));
 }
 
-/// Messages that are not named keep the order in which the user queued them
-/// (PEN-7); an order by id is no order at all.
+/// Messages that are not named keep the order in which the user queued them (PEN-7); their ids have
+/// no meaningful order.
 #[test]
 fn crt_2_reordering_keeps_the_order_of_the_rest() {
     let queue = |ids: &[&str]| -> Json {
@@ -122,8 +122,8 @@ fn crt_2_reordering_keeps_the_order_of_the_rest() {
     assert_eq!(ours["queuedMessages"], queue(&["m", "z", "a", "k"]));
 }
 
-/// A refused action changed nothing, also when it comes in a replay. Theirs
-/// has the reason beside the action, and its mirror never looks at it.
+/// A refused action changed nothing, also in a replay. The official type has the reason beside the
+/// action, and the official mirror ignores it.
 #[test]
 fn crt_9_a_rejection_is_not_taken_for_an_action() {
     let rejected = json!({
@@ -149,7 +149,7 @@ fn crt_9_a_rejection_is_not_taken_for_an_action() {
     ));
 }
 
-/// A host that asks what happened must not be told that something did.
+/// A host that checks the outcome must not see `Applied` for an action without effect.
 #[test]
 fn crt_3_a_step_that_is_not_next_is_a_no_op() {
     let before = running(json!([call(
@@ -181,15 +181,15 @@ fn crt_3_a_step_that_is_not_next_is_a_no_op() {
     assert_eq!(outcome, Outcome::NoOp);
 }
 
-/// A malformed action must be refused with a reason (DSP-6). As `Unknown` it
-/// would be passed on to everyone.
+/// A malformed action must be refused with a reason (DSP-6). As `Unknown`, it would be forwarded to
+/// all subscribers.
 #[test]
 fn crt_4_a_malformed_action_is_not_an_unknown_one() {
     let malformed = json!({
         "type": "chat/responsePart", "turnId": "t1",
         "part": {"kind": "markdown", "id": "p1", "content": 42},
     });
-    // Theirs swallows the mistake one level down, as a part of no known kind.
+    // The official types hide the mistake one level down, as a part of an unknown kind.
     let StateAction::ChatResponsePart(theirs) = official(&malformed) else {
         panic!("expected a response part");
     };
@@ -217,7 +217,7 @@ fn crt_4_a_malformed_action_is_not_an_unknown_one() {
     };
     assert_eq!(raw.0, unknown);
 
-    // A union takes what it does not know, but not what it does: nor a number.
+    // A union accepts an unknown kind, but not a known kind with wrong fields.
     let numbers = json!({"kind": "toolCall", "toolCall": 42});
     assert!(serde_json::from_value::<state::ResponsePart>(numbers.clone()).is_ok());
     assert_eq!(
@@ -226,7 +226,7 @@ fn crt_4_a_malformed_action_is_not_an_unknown_one() {
     );
 }
 
-/// Where a host has to decide, it refuses what it does not know (FWD-3).
+/// Where a host has to decide, it refuses unknown kinds (FWD-3).
 #[test]
 fn crt_4_decisions_are_closed() {
     let source = json!({"kind": "graft", "chat": "ahp-chat:/1", "turnId": "t1"});
@@ -267,7 +267,7 @@ fn crt_5_a_request_with_a_string_id_is_a_request() {
         assert_eq!(call.method, "ping");
         assert_eq!(serde_json::to_string(&read).unwrap(), id);
     }
-    // Nor is the error that answers an unreadable message lost.
+    // The error response to an unreadable message is not lost, either.
     let text = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no JSON"}}"#;
     assert!(serde_json::from_str::<messages::JsonRpcMessage>(text).is_err());
     let document = Document::parse(text, Limits::default()).unwrap();
@@ -278,8 +278,8 @@ fn crt_5_a_request_with_a_string_id_is_a_request() {
     assert_eq!(response.outcome.unwrap_err().message, "no JSON");
 }
 
-/// What has been said in a running turn must not vanish without trace
-/// (TUR-4). The same start again is harmless (A-24).
+/// The response of a running turn must not be lost (TUR-4). Repeating the same start is harmless
+/// (A-24).
 #[test]
 fn crt_6_a_turn_does_not_replace_a_running_one() {
     let before = running(json!([{"kind": "markdown", "id": "p1", "content": "precious"}]));
@@ -306,8 +306,8 @@ fn crt_6_a_turn_does_not_replace_a_running_one() {
     assert_eq!(ours, before);
 }
 
-/// The action says that someone confirmed. "Not needed" would be a lie in the
-/// transcript; the TypeScript reducer leaves a required field out.
+/// The action means that a user confirmed, so "not needed" would be wrong in the transcript. The
+/// TypeScript reducer omits the required field.
 #[test]
 fn crt_8_an_approval_without_a_reason_is_the_users() {
     let before = running(json!([call("c1", "pending-confirmation", json!({}))]));
@@ -321,8 +321,7 @@ fn crt_8_an_approval_without_a_reason_is_the_users() {
     assert_eq!(confirmed(&ours), json!("user-action"));
 }
 
-/// A call that waits for a token is written with one `status` and read back
-/// as what it is.
+/// A call that waits for a token is encoded with one `status`, and decoded as the same state.
 #[test]
 fn crt_16_auth_required_is_written_once_and_read_back() {
     let waiting = call(
@@ -342,7 +341,7 @@ fn crt_16_auth_required_is_written_once_and_read_back() {
     assert_eq!(text.matches("\"status\"").count(), 1);
     assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), *json);
 
-    // Their reducer gets into the state, and writes the key twice.
+    // The official reducer reaches the state, and its encoder writes the key twice.
     let mut theirs: state::ChatState = official(&running(json!([call(
         "c1",
         "running",
@@ -367,7 +366,7 @@ fn crt_16_auth_required_is_written_once_and_read_back() {
     );
 }
 
-/// JavaScript measures time in fractions; a turn must still be able to end.
+/// JavaScript measures time in fractions; such a turn must still be able to end.
 #[test]
 fn crt_17_a_fractional_duration_is_rounded() {
     for (duration, rounded) in [("12.7", 13), ("12.0", 12), ("12.5", 13), ("1.2e3", 1200)] {
@@ -381,7 +380,7 @@ fn crt_17_a_fractional_duration_is_rounded() {
             json!(rounded)
         );
     }
-    // A count is not a measure: there a fraction is a mistake.
+    // A count, unlike a duration, must be a whole number.
     let text = r#"{"type": "terminal/resized", "cols": 80.0, "rows": 24}"#;
     assert!(wire::from_str::<Action>(text).is_ok());
     let text = r#"{"type": "terminal/resized", "cols": 80.5, "rows": 24}"#;
@@ -391,8 +390,8 @@ fn crt_17_a_fractional_duration_is_rounded() {
     );
 }
 
-/// Clients of older versions leave out what has since become required: they
-/// are told what it is.
+/// Clients of earlier versions omit fields that have since become required; the error names the
+/// field.
 #[test]
 fn crt_18_what_is_missing_is_named() {
     let old = json!({"type": "chat/turnStarted", "turnId": "t1", "message": message("go")});
@@ -407,7 +406,8 @@ fn crt_18_what_is_missing_is_named() {
     assert_eq!(refusal::<Action>(&older), "message.origin: missing");
 }
 
-/// A snapshot that is wrong says where; theirs only that nothing matched.
+/// The error for an invalid snapshot names the place; the official one says only that nothing
+/// matched.
 #[test]
 fn crt_19_a_wrong_snapshot_says_where() {
     let root = json!({"activeSessions": 1});
@@ -425,8 +425,8 @@ fn crt_19_a_wrong_snapshot_says_where() {
     );
 }
 
-/// FWD-1: a call in a state of a newer version is kept, also when its turn
-/// ends. Theirs writes an empty call over it.
+/// FWD-1: a call in an unknown state, of a newer version, is kept when its turn ends. The official
+/// reducer overwrites it with an empty call.
 #[test]
 fn an_unknown_call_survives_the_end_of_its_turn() {
     let future = call("c1", "paused", json!({"until": "tomorrow"}));
@@ -440,8 +440,7 @@ fn an_unknown_call_survives_the_end_of_its_turn() {
     assert_eq!(ours["turns"][0]["responseParts"][0], future);
 }
 
-/// An action that does nothing leaves the state as it is. Theirs leaves an
-/// empty list behind.
+/// An action without effect leaves the state as it is. The official reducer leaves an empty list.
 #[test]
 fn an_unknown_customization_leaves_no_empty_list() {
     let session = json!({
@@ -464,7 +463,7 @@ fn an_unknown_customization_leaves_no_empty_list() {
     assert_eq!(serde_json::to_value(&ours).unwrap(), session);
 }
 
-/// Changes of files have a shape, and a watch must not pass on anything else.
+/// Changes of files have a shape, and a resource watch must not forward anything else.
 #[test]
 fn watched_changes_are_typed() {
     let action = json!({"type": "resourceWatch/changed", "changes": 42});
@@ -478,7 +477,7 @@ fn watched_changes_are_typed() {
     );
 }
 
-/// Whole numbers are written like whole numbers, as every other peer does.
+/// Whole numbers are written without a fraction, as every other peer does.
 #[test]
 fn a_whole_number_has_no_fraction() {
     let json = json!({"value": 5});
@@ -488,9 +487,8 @@ fn a_whole_number_has_no_fraction() {
     assert_eq!(serde_json::to_string(&ours).unwrap(), r#"{"value":5}"#);
 }
 
-/// Every released VS Code sends `reconnect` without its channel, and tries for
-/// ever if that is refused as invalid. There is only one channel that it can be
-/// on.
+/// Every released VS Code sends `reconnect` without `channel`, and would retry forever if that were
+/// refused as invalid. Only one channel is possible.
 #[test]
 fn reconnect_needs_no_channel() {
     let params = json!({

@@ -1,12 +1,12 @@
-//! What fields an official struct has, asked of its own `Deserialize`.
+//! Finds the fields of an official struct by its `Deserialize` implementation.
 
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
-/// The names of the fields of a struct; `None` if the type is something else.
+/// Returns the names of the fields of a struct; `None` if the type is something else.
 pub(super) fn fields<T: for<'de> Deserialize<'de>>() -> Option<&'static [&'static str]> {
     let mut found = None;
-    // Fails by design: the probe has no value to give.
+    // Fails by design: the probe has no value.
     assert!(T::deserialize(Probe(&mut found)).is_err());
     found
 }

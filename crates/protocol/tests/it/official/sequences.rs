@@ -1,8 +1,7 @@
-//! Sequences of actions, legal and nonsense mixed, reduced by both.
+//! Sequences of valid and invalid actions, reduced by both implementations.
 //!
-//! The states have to be equal after every step. The few places where ours
-//! differs on purpose are kept out of the way here, and shown one by one in
-//! `differences`.
+//! The states have to be equal after every step. The few intended differences are avoided here, and
+//! have their own tests in `differences`.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +88,7 @@ impl Official {
     }
 }
 
-/// Shapes of a channel's state and of its actions.
+/// Returns the shapes of a channel's state and of its actions.
 fn shapes(kind: ChannelKind) -> (Shape, Vec<NamedShape>) {
     use agenthost_protocol as protocol;
     let state = match kind {
@@ -117,7 +116,7 @@ fn shapes(kind: ChannelKind) -> (Shape, Vec<NamedShape>) {
     (state, actions)
 }
 
-/// How often each action was applied, and how often it was not.
+/// How often each action was applied, and how often it had no effect.
 type Tally = BTreeMap<&'static str, [u32; 2]>;
 
 fn run(kind: ChannelKind, sequences: u64, steps: u32) -> Tally {
@@ -135,8 +134,8 @@ fn sequence(kind: ChannelKind, seed: u64, steps: u32, tally: &mut Tally) {
         name_count: 3,
         max_items: 3,
         max_depth: 5,
-        // The official types can't read this state (CRT-16). Both get there
-        // by actions.
+        // The official types can't decode this state (CRT-16). Both implementations reach it by
+        // actions.
         excluded_variants: &[("status", "auth-required")],
     };
     let mut generator = Generator::new(seed, options);
@@ -186,8 +185,8 @@ fn decode_state(kind: ChannelKind, json: &Json) -> ChannelState {
     state
 }
 
-/// A queue with the same message twice can't come about by actions; when it
-/// is put in another order, the official reducer drops one (CRT-2).
+/// Removes repeated messages from a queue. Actions can't create them, and when the queue is
+/// reordered, the official reducer drops one (CRT-2).
 fn make_unambiguous(kind: ChannelKind, state: &mut Json) {
     if kind == ChannelKind::Chat
         && let Some(queue) = state.get_mut("queuedMessages").and_then(Json::as_array_mut)
@@ -201,18 +200,18 @@ fn make_unambiguous(kind: ChannelKind, state: &mut Json) {
     }
 }
 
-/// Makes an action, aimed at what is there more often than chance would.
+/// Generates an action, which refers to existing ids more often than chance would.
 fn next_action(generator: &mut Generator, actions: &[NamedShape], state: &Json) -> Option<Json> {
     let (mut name, mut shape) = *generator.pick(actions)?;
     let active = state["activeTurn"]["id"].as_str();
-    // Most that can happen to a chat needs a running turn.
+    // Most actions of a chat need a running turn.
     if let Some(start) = actions.iter().find(|(name, _)| *name == "chat/turnStarted")
         && active.is_none()
         && generator.chance(0.4)
     {
         (name, shape) = *start;
     }
-    // Ends of a turn, and cuts, would come too soon.
+    // Actions that end or remove turns would otherwise come too soon.
     let ends = [
         "chat/turnComplete",
         "chat/turnCancelled",
@@ -222,7 +221,7 @@ fn next_action(generator: &mut Generator, actions: &[NamedShape], state: &Json) 
     if ends.contains(&name) && generator.chance(0.6) {
         return None;
     }
-    // Nonsense: an action of any other channel.
+    // An invalid choice: an action of any channel.
     if generator.chance(0.02) {
         let Shape::Union { variants, .. } = Action::shape() else {
             return None;
@@ -245,7 +244,7 @@ fn aim(generator: &mut Generator, action: &mut Json, state: &Json) {
     {
         action["turnId"] = json!(active);
     }
-    // A tool call is more often one that is there.
+    // Prefers the ids of existing tool calls.
     let calls: Vec<_> = parts(state)
         .filter_map(|part| part["toolCall"]["toolCallId"].as_str())
         .map(str::to_owned)
@@ -281,13 +280,13 @@ fn aim(generator: &mut Generator, action: &mut Json, state: &Json) {
         generator.rng.shuffle(&mut order);
         action["chats"] = json!(order);
     }
-    // Mid-run confirmations and challenges need the right kind of call.
+    // Confirmations and token challenges of a running call need a call of an MCP server.
     if name == "chat/toolCallStart" && generator.chance(0.5) {
         action["contributor"] = json!({"kind": "mcp", "customizationId": "CustomizationId-0"});
     }
 }
 
-/// Ours is right about these, and `differences` says why.
+/// Avoids intended differences, which `differences` explains.
 fn avoid_differences(generator: &mut Generator, action: &mut Json, state: &Json) -> Option<Json> {
     match action["type"].as_str().unwrap() {
         // CRT-1
@@ -324,8 +323,8 @@ fn parts(state: &Json) -> impl Iterator<Item = &Json> {
     entries(&state["activeTurn"], "responseParts")
 }
 
-/// Could miss, but not here: what they would miss is kept out of the way, or
-/// is not generated.
+/// Actions that can have no effect, but always have one here: the cases without effect are avoided
+/// or not generated.
 const NEVER_MISSED: &[&str] = &[
     "chat/turnStarted",
     "chat/backgroundWorkSet",
@@ -333,8 +332,8 @@ const NEVER_MISSED: &[&str] = &[
     "session/inputNeededSet",
 ];
 
-/// Every action of the channel came to effect, and every one that can fail
-/// to, did.
+/// Checks that every action of the channel was applied, and that every action that can have no
+/// effect had none at least once.
 fn check_coverage(kind: ChannelKind, tally: &Tally) {
     for info in Action::table().filter(|info| info.channel == kind) {
         let [applied, idle] = tally.get(info.name).copied().unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::step::VersionStep as _;
 const SESSION: &str = "ahp-session:/s";
 const CHAT: &str = "ahp-chat:/c";
 
-/// What becomes of a state of 0.4, with a chat of the session to look up.
+/// Downgrades a state of 0.4, with a chat of the session to look up.
 fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
     let chat = json!({
         "resource": CHAT, "title": "Main", "status": 8, "turns": [],

@@ -1,4 +1,4 @@
-//! Repositories made by chance, against what git itself says.
+//! Tests with random repositories, compared with git itself.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use agenthost_core::{CheckpointId, DiffEndpoint};
 
 use super::{Scene, all_files, git, turn};
 
-/// What git says of a folder: lines added, lines removed, names.
+/// Returns what git reports for a copy of the folder: lines added, lines removed, names.
 fn numstat(scene: &Scene, copy: &Path) -> BTreeSet<String> {
     fs::create_dir(copy).unwrap();
     let from = format!("{}/.", scene.folder.display());
@@ -101,7 +101,7 @@ fn change(scene: &Scene, chance: &mut Chance) {
     let path = |name: &str| scene.folder.join(name);
     let make = |name: &str| {
         for parent in Path::new(name).ancestors().skip(1) {
-            // What is in the way goes.
+            // Removes a file that is in the way.
             if path(parent.to_str().unwrap()).is_file() {
                 fs::remove_file(scene.folder.join(parent)).unwrap();
             }
@@ -119,7 +119,7 @@ fn change(scene: &Scene, chance: &mut Chance) {
             let to = chance.name();
             make(&to);
             if !path(&to).is_dir() {
-                // Making room for it may have taken it away.
+                // Making room for the target may have removed the file.
                 fs::rename(path(&name), path(&to)).unwrap_or_default();
             }
         }
@@ -135,7 +135,7 @@ fn change(scene: &Scene, chance: &mut Chance) {
             }
         }
         (10, _) => {
-            // A folder becomes a file, or the other way round.
+            // Replaces a folder by a file, or the other way round.
             let name = *["src", "with space"].get(chance.0.usize(..2)).unwrap();
             if path(name).is_dir() {
                 fs::remove_dir_all(path(name)).unwrap();
@@ -171,7 +171,7 @@ fn what_git_says() {
             change(&scene, &mut chance);
         }
         scene.commit("second");
-        // Some of it staged, and some changed again.
+        // Stages some changes, and changes some files again.
         for _ in 0..10 {
             change(&scene, &mut chance);
         }

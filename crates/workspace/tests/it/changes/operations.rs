@@ -1,4 +1,4 @@
-//! What people do about changes.
+//! Tests for changeset operations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ pub(super) fn operate(
         .run_operation(&scene.session, &scene.directories(), &wanted)
 }
 
-/// Allows the hooks and filters that the repository has now.
+/// Trusts the hooks and filters that the repository has now.
 pub(super) fn allow_code(scene: &Scene) {
     let code = RepositoryCode::inspect(&scene.folder).unwrap();
     scene
@@ -72,7 +72,7 @@ fn a_turn_is_undone() {
     assert_eq!(undone.message, "Restored 4 files.");
     assert!(all_files(&scene.folder) == before);
     assert_eq!(fs::read(scene.folder.join(".git/index")).unwrap(), index);
-    // Doing it twice does nothing: what the turn made is not there any more.
+    // A second undo changes nothing: the files no longer have the content that the turn left.
     let again = operate(&scene, OperationKind::Undo, of_turn("t1"), None);
     assert!(
         matches!(again, Err(ChangesError::FileChanged(_))),
@@ -92,12 +92,12 @@ fn what_changed_since_is_not_undone() {
     let refused = operate(&scene, OperationKind::Undo, of_turn("t1"), None);
     assert_eq!(refused, Err(ChangesError::FileChanged(scene.uri("a.txt"))));
     assert_eq!(scene.text("b.txt").unwrap(), "agent\n");
-    // One file can be.
+    // A single file can be undone.
     let file = Some(scene.uri("b.txt"));
     operate(&scene, OperationKind::Undo, of_turn("t1"), file).unwrap();
     assert_eq!(scene.text("b.txt").unwrap(), "b\n");
     assert_eq!(scene.text("a.txt").unwrap(), "by hand since\n");
-    // And all of it, whatever happened.
+    // `Restore` applies to all files, even if they have changed since.
     operate(&scene, OperationKind::Restore, of_turn("t1"), None).unwrap();
     assert_eq!(scene.text("a.txt").unwrap(), "a\n");
 }
@@ -217,7 +217,7 @@ fn files_and_folders_change_places() {
     operate(&scene, OperationKind::Undo, of_turn("t1"), None).unwrap();
     assert!(all_files(&scene.folder) == before);
 
-    // What no tree has is not thrown away.
+    // A file that is in no checkpoint is not deleted.
     scene.mark(&CheckpointId::BeforeTurn(turn("t2")));
     fs::remove_file(scene.folder.join("d")).unwrap();
     scene.write("d/x", "x\n");

@@ -1,4 +1,4 @@
-//! A repository runs no code of its own unless a person has allowed it.
+//! Tests that the host runs no code of a repository that a person has not trusted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use agenthost_workspace::{ChangesError, RepositoryCode, uri_of};
 use super::operations::{allow_code, operate};
 use super::{Scene, git, turn};
 
-/// A folder with a program that leaves a file behind when it runs.
+/// A folder with a program that creates a file when it runs.
 struct Trap {
     scene: Scene,
     program: PathBuf,
@@ -23,7 +23,7 @@ impl Trap {
     fn new(scene: Scene) -> Self {
         let beside = scene.folder.parent().unwrap();
         let (program, ran) = (beside.join("evil.sh"), beside.join("ran"));
-        // As a filter it passes its input on.
+        // As a filter, the program has to pass its input on.
         let text = format!(
             "#!/bin/sh\necho \"$0 $*\" >> '{}'\nexec cat\n",
             ran.display()
@@ -45,7 +45,7 @@ impl Trap {
         fs::read_to_string(&self.ran).ok()
     }
 
-    /// Git of the test itself may have run it.
+    /// Forgets earlier runs: git commands of the test itself may have run the program.
     fn reset(&self) {
         fs::remove_file(&self.ran).unwrap_or_default();
     }
@@ -56,7 +56,7 @@ impl Trap {
         self.scene.write(name, &format!("{before}{text}"));
     }
 
-    /// Everything that the host does by itself while a session goes on.
+    /// Does everything that the host does on its own during a session.
     fn hold_session(&self) {
         let scene = &self.scene;
         scene.mark(&CheckpointId::SessionStart);
@@ -84,7 +84,7 @@ impl Trap {
     }
 }
 
-/// Makes a file look as if it had changed since git last looked at it.
+/// Makes a file look as if it had changed since git last read it.
 fn make_stale(path: &Path) {
     let file = fs::File::options().write(true).open(path).unwrap();
     let past = SystemTime::now() - Duration::from_secs(3_600);
@@ -160,8 +160,8 @@ fn filters_of_included_files_do_not_run() {
     assert_eq!(trap.ran(), None);
 }
 
-/// What can't be overridden is not used at all: the session goes on without
-/// changes being tracked.
+/// A configuration that can't be overridden is refused: the session continues without tracking
+/// changes.
 #[test]
 fn configurations_that_can_not_be_overridden_are_refused() {
     let refusal = |trap: &Trap| {
@@ -181,7 +181,7 @@ fn configurations_that_can_not_be_overridden_are_refused() {
     trap.scene.git(&["config", condition, "../branch.inc"]);
     assert!(refusal(&trap).contains("a conditional include"));
 
-    // A name that is no text can't be written as a variable of text.
+    // A name that is not UTF-8 can't be overridden by an environment variable.
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
     let folder = &trap.scene.folder;
     let mut config = fs::read(folder.join(".git/config")).unwrap();
@@ -193,7 +193,7 @@ fn configurations_that_can_not_be_overridden_are_refused() {
     make_stale(&folder.join("a.txt"));
     assert!(refusal(&trap).contains("not UTF-8"));
 
-    // A path with a newline could pass for two.
+    // A path with a newline could be read as two paths.
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
     let folder = &trap.scene.folder;
     fs::rename(folder.join(".git"), folder.join(".m\nevil")).unwrap();
@@ -257,7 +257,7 @@ fn hooks_in_another_folder_run_when_they_are_allowed() {
     let hook = scene.folder.join(".husky/_/pre-commit");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::copy(&trap.program, &hook).unwrap();
-    // Staging runs no hooks; a push is nothing that the host does.
+    // Staging runs no hooks, and the host never pushes.
     fs::copy(&trap.program, hook.with_file_name("pre-push")).unwrap();
     trap.hold_session();
     trap.operate(OperationKind::Stage, DiffEndpoint::Head)
@@ -296,7 +296,7 @@ fn a_submodule_runs_no_code_either() {
         .unwrap();
     assert_eq!(trap.ran(), None, "committing");
 
-    // Git asks the filter about a file of the same size that looks changed.
+    // Git runs the filter for a file of the same size that looks changed.
     git(&sub, &["config", "filter.x.clean", trap.program()]);
     let attributes =
         PathBuf::from(git(&sub, &["rev-parse", "--git-path", "info/attributes"]).trim());
@@ -331,7 +331,7 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
         .unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 
-    // Something else than what was allowed waits again.
+    // Code that has changed has to be trusted again.
     trap.reset();
     let text = fs::read_to_string(&hook).unwrap();
     fs::write(&hook, text.replace("#!/bin/sh", "#!/bin/sh\n")).unwrap();
@@ -375,7 +375,7 @@ fn operations_need_the_filters_of_the_repository_to_be_allowed() {
 #[test]
 fn git_gets_no_secret_of_the_environment() {
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    // A filter of the user's own configuration runs, and shows what it sees.
+    // A filter in the user's own configuration runs, and shows its environment.
     let home = trap.scene.folder.parent().unwrap().join("home");
     fs::create_dir(&home).unwrap();
     let ran = trap.ran.display();
@@ -423,7 +423,7 @@ fn code_of_a_repository_has_a_key_of_its_own() {
             .map(|code| code.key)
     };
     assert_eq!(key(), None);
-    // Settings that no operation runs need nobody's consent.
+    // Settings that no operation runs do not need to be trusted.
     scene.git(&["config", "alias.x", "!true"]);
     scene.git(&["config", "diff.x.textconv", "true"]);
     assert_eq!(key(), None);
@@ -440,7 +440,7 @@ fn code_of_a_repository_has_a_key_of_its_own() {
     }
 }
 
-/// Every setting that this git knows, with names in place of placeholders.
+/// Returns every setting that this git knows, with names in place of placeholders.
 fn all_settings() -> Vec<String> {
     let listed = git(Path::new("/"), &["help", "--config"]);
     let mut keys: BTreeSet<_> = listed
@@ -456,7 +456,7 @@ fn all_settings() -> Vec<String> {
             parts.collect::<Vec<_>>().join(".")
         })
         .collect();
-    // Some that are documented and not listed, or that other releases have.
+    // Settings that are documented but not listed, or that other releases have.
     let more = [
         "credential.https://x.example.helper",
         "filter.x.process",
@@ -505,7 +505,7 @@ fn may_take_a_program(key: &str) -> bool {
     words.iter().any(|word| key.contains(word))
 }
 
-/// A setting as it stands in a file.
+/// Returns a setting in the syntax of a configuration file.
 fn line(key: &str, value: &str) -> String {
     let (section, variable) = key.rsplit_once('.').unwrap();
     match section.split_once('.') {
@@ -514,7 +514,7 @@ fn line(key: &str, value: &str) -> String {
     }
 }
 
-/// `ALL_SETTINGS=1` tries also those that take no program by their names.
+/// By default, only settings whose names suggest a program are tried; `ALL_SETTINGS=1` tries all.
 #[test]
 fn no_setting_of_a_repository_makes_the_host_run_a_program() {
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]));
@@ -529,7 +529,7 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
     let every = std::env::var_os("ALL_SETTINGS").is_some();
     let tried = all.iter().filter(|key| every || may_take_a_program(key));
     for (index, key) in tried.enumerate() {
-        // Settings that are on or off make others count.
+        // These switches enable other settings.
         let more = ["log.showSignature", "commit.gpgSign"].map(|other| line(other, "true"));
         let text = [plain.as_str(), &more.concat(), &line(key, trap.program())].concat();
         fs::write(&config, text).unwrap();
@@ -539,7 +539,7 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
             session: format!("ahp-session:/{index}").into(),
             ..Scene::beside(&trap.scene)
         };
-        // A value that git can't use makes it fail, which is fine.
+        // A value that git can't use makes git fail, which is acceptable.
         let directories = scene.directories();
         let mark = |mark: &CheckpointId| {
             let marked = scene
@@ -580,7 +580,7 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
             assert_eq!(trap.ran(), None, "{key}");
         }
     }
-    // The trap works: git by itself runs at least these.
+    // Verifies the trap: git on its own runs at least these.
     for key in [
         "core.fsmonitor",
         "filter.x.clean",

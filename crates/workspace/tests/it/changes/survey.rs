@@ -1,4 +1,4 @@
-//! Edits of running turns, and that clients can undo them.
+//! Tests for edits of running turns, and that clients can undo them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::Scene;
 
-/// A turn that runs in a folder.
+/// A running turn in a folder.
 struct Running {
     scene: Scene,
     contents: ContentStore,
@@ -70,7 +70,7 @@ impl Running {
         self.contents.read(&content.uri, None).unwrap().data
     }
 
-    /// `+` for created, `-` for deleted, with contents before and after.
+    /// Renders edits with the contents before and after: `+` for created, `-` for deleted files.
     fn told(&self, edits: &[FileEdit]) -> Vec<String> {
         let text = |side: &Option<FileEditSide>| {
             let text = side.as_ref().map(|side| self.content(&side.content));
@@ -121,7 +121,7 @@ fn each_survey_reports_what_is_new_since_the_last() {
     assert_eq!(running.told(&running.all()), ["a.txt \"2\\n\" \"3\\n\""]);
 }
 
-/// What a client would write back wrong, it is not told of.
+/// An edit that a client could not undo by writing text is not reported.
 #[test]
 fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
     let scene = Scene::with(&[
@@ -152,7 +152,7 @@ fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
     symlink("large.txt", folder.join("link")).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.join("mode.sh"), mode).unwrap();
-    // Undone by deleting it.
+    // Undone by deleting the file, so the edit is reported.
     fs::write(folder.join("new.png"), [0x89, 0x50, 0x00]).unwrap();
     let edits = running.all();
     let names: Vec<_> = running.told(&edits);
@@ -163,9 +163,8 @@ fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
     assert_eq!(names, ["+new.png"]);
 }
 
-/// What VS Code does with the edits of a turn when it restores a checkpoint: of
-/// each file the first content before and the last one after, written one by
-/// one.
+/// Restores a checkpoint as VS Code does: of each file, it uses the first content before and the
+/// last one after the edits, and writes the files one by one.
 fn restore(running: &Running, surveys: &[Vec<FileEdit>]) {
     let mut files: BTreeMap<Uri, (Option<ContentRef>, bool)> = BTreeMap::new();
     for edit in surveys.iter().flatten() {
@@ -209,7 +208,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// Finding 16: "Restore Checkpoint" brings files back.
+/// Finding 16: "Restore Checkpoint" restores the files.
 #[test]
 fn a_client_that_writes_contents_back_has_the_files_of_before() {
     let before = [
@@ -245,8 +244,7 @@ fn a_client_that_writes_contents_back_has_the_files_of_before() {
     }
 }
 
-/// A worker reports what it claims to have edited; the turn that it works for
-/// reports it as well.
+/// A worker reports the edits that it claims; the turn that it works for reports them as well.
 #[test]
 fn a_survey_of_claims_does_not_end_those_of_the_turn() {
     let running = Running::begin(Scene::with(&[("a.txt", "1\n"), ("b.txt", "1\n")]));
@@ -286,7 +284,7 @@ fn an_edit_is_whole_if_the_file_is_as_it_says() {
         diff: None,
     };
     assert!(is_whole_edit(&edit(Some("one\n"), "one\ntwo\n")));
-    // A part of the file, and one that was perhaps there before.
+    // A part of a file, and a file that may have existed before.
     assert!(!is_whole_edit(&edit(Some("one"), "two")));
     assert!(!is_whole_edit(&edit(None, "one\ntwo\n")));
     fs::remove_file(&path).unwrap();

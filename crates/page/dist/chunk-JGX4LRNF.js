@@ -1,0 +1,1 @@
+import{f as e}from"./chunk-GYVVSQKU.js";e();
