@@ -60,6 +60,7 @@ pub mod fuzz;
 pub mod ids;
 pub mod label;
 pub mod list;
+mod lookup;
 pub mod number;
 pub mod outcome;
 pub mod resource;

@@ -1,4 +1,5 @@
 use agenthost_protocol::annotations::AnnotationsState;
+use agenthost_protocol::sorted::{SortedMap, SortedSet};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -35,8 +36,8 @@ fn threads(state: &AnnotationsState) -> (Vec<CommentThread>, CommentTotals) {
     let context = ThreadContext {
         client_id: "web-0",
         changeset: Some(&changeset),
-        unconfirmed: &BTreeSet::from(["new".into()]),
-        in_review: &BTreeSet::from(["sent".into()]),
+        unconfirmed: &SortedSet::from_iter(["new".into()]),
+        in_review: &SortedSet::from_iter(["sent".into()]),
     };
     comment_threads(state, context)
 }
@@ -178,8 +179,8 @@ fn rows_of_both_layouts_are_found() {
         (TextSide::After, 9),
     ];
     let wanted = wanted.map(|(side, line)| crate::diff::LinePlace { side, line });
-    let wanted = BTreeSet::from(wanted);
-    let rows = |found: BTreeMap<_, usize>| found.into_values().collect::<Vec<_>>();
+    let wanted = SortedSet::from_iter(wanted);
+    let rows = |found: SortedMap<_, usize>| found.into_values().collect::<Vec<_>>();
     assert_eq!(rows(diff.unified_rows_of(&wanted)), [2, 4]);
     assert_eq!(rows(diff.split_rows_of(&wanted)), [2, 3]);
 }
@@ -211,7 +212,7 @@ fn a_review_has_every_open_comment_with_its_code() {
     resolved["resolved"] = json!(true);
     let sent = annotation("s", "src/a.rs", 1, "x", "is being sent");
     let state = state(&[old, answered, resolved, sent]);
-    let excluded = BTreeSet::from(["s".into()]);
+    let excluded = SortedSet::from_iter(["s".into()]);
     let review = compose_review(&state, &excluded, Some("/w"), " Nearly done. \n");
     assert_eq!((&review.visible, review.left_out), (&review.text, 0));
     expect![[r#"
@@ -248,7 +249,7 @@ fn a_review_has_a_limit_and_shows_hidden_characters() {
     let many: Vec<_> = (0..10)
         .map(|index| annotation(&format!("n{index}"), "a.rs", index + 1, "a\u{202e}b", &text))
         .collect();
-    let review = compose_review(&state(&many), &BTreeSet::new(), None, "");
+    let review = compose_review(&state(&many), &SortedSet::new(), None, "");
     assert_eq!((review.keys.len(), review.left_out), (4, 6));
     assert!(review.text.len() <= MAX_REVIEW_BYTES + 200);
     assert!(review.text.contains("a\u{202e}b") && review.visible.contains("a\\u{202e}b"));

@@ -1,6 +1,6 @@
 //! Reducer of the changeset channel.
 
-use std::collections::HashSet;
+use crate::lookup::LookupSet;
 use std::sync::Arc;
 
 use super::actions::{
@@ -57,7 +57,7 @@ impl ChangesetState {
     }
 
     fn review(&mut self, action: &ChangesetFilesReviewChanged) -> Outcome {
-        let named: HashSet<_> = action.files.iter().collect();
+        let named: LookupSet<_> = action.files.iter().collect();
         let mut changed = false;
         for index in 0..self.files.len() {
             let differs = self.files.item(index).is_some_and(|file| {

@@ -2,7 +2,7 @@
 
 mod customizations;
 
-use std::collections::HashMap;
+use crate::lookup::LookupMap;
 use std::sync::Arc;
 
 use super::actions::{
@@ -123,7 +123,7 @@ impl SessionState {
     }
 
     fn reorder_chats(&mut self, action: &ChatsReordered) -> Outcome {
-        let mut by_resource: HashMap<_, _> = self
+        let mut by_resource: LookupMap<_, _> = self
             .chats
             .iter()
             .map(|chat| (chat.resource.clone(), chat))

@@ -1,6 +1,6 @@
 //! Reducer functions for pending messages.
 
-use std::collections::HashMap;
+use crate::lookup::LookupMap;
 use std::sync::Arc;
 
 use crate::chat::actions::{PendingMessageRemoved, PendingMessageSet, QueuedMessagesReordered};
@@ -67,7 +67,7 @@ impl ChatState {
         let Some(queue) = &mut self.queued_messages else {
             return Outcome::NoOp;
         };
-        let mut ranks = HashMap::new();
+        let mut ranks = LookupMap::new();
         for (rank, id) in (0..).zip(&action.order) {
             ranks.entry(id).or_insert(rank);
         }
