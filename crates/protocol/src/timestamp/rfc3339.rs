@@ -146,7 +146,8 @@ impl Reader<'_> {
         if sign == 1 {
             self.skip(&['+'])?;
         }
-        let hours = self.number(2, 0..=23)?;
+        // Up to 25 hours, like the limits of the range, which are a day apart from the year.
+        let hours = self.number(2, 0..=25)?;
         self.skip(&[':'])?;
         let minutes = self.number(2, 0..=59)?;
         Some(sign * (hours * 60 + minutes))
