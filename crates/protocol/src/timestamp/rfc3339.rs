@@ -146,7 +146,7 @@ impl Reader<'_> {
         if sign == 1 {
             self.skip(&['+'])?;
         }
-        // Up to 25 hours, like the limits of the range, which are a day apart from the year.
+        // No offset has so many hours, but hosts have always accepted them.
         let hours = self.number(2, 0..=25)?;
         self.skip(&[':'])?;
         let minutes = self.number(2, 0..=59)?;
