@@ -60,7 +60,6 @@ pub mod fuzz;
 pub mod ids;
 pub mod label;
 pub mod list;
-mod lookup;
 pub mod number;
 pub mod outcome;
 pub mod resource;

@@ -1,7 +1,8 @@
 //! Reducer of the changeset channel.
 
-use crate::lookup::LookupSet;
 use std::sync::Arc;
+
+use indexmap::IndexSet;
 
 use super::actions::{
     ChangesetAction, ChangesetFilesReviewChanged, ChangesetOperationStatusChanged,
@@ -57,7 +58,7 @@ impl ChangesetState {
     }
 
     fn review(&mut self, action: &ChangesetFilesReviewChanged) -> Outcome {
-        let named: LookupSet<_> = action.files.iter().collect();
+        let named: IndexSet<_> = action.files.iter().collect();
         let mut changed = false;
         for index in 0..self.files.len() {
             let differs = self.files.item(index).is_some_and(|file| {

@@ -2,8 +2,9 @@
 
 mod customizations;
 
-use crate::lookup::LookupMap;
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::actions::{
     ActiveClientRemoved, ActiveClientSet, ChatRemoved, ChatUpdated, ChatsReordered,
@@ -123,7 +124,7 @@ impl SessionState {
     }
 
     fn reorder_chats(&mut self, action: &ChatsReordered) -> Outcome {
-        let mut by_resource: LookupMap<_, _> = self
+        let mut by_resource: IndexMap<_, _> = self
             .chats
             .iter()
             .map(|chat| (chat.resource.clone(), chat))
@@ -133,7 +134,7 @@ impl SessionState {
         let reordered: Option<List<ChatSummary>> = action
             .chats
             .iter()
-            .map(|resource| by_resource.remove(resource).cloned())
+            .map(|resource| by_resource.swap_remove(resource).cloned())
             .collect();
         match reordered {
             Some(reordered) if reordered.len() == self.chats.len() && reordered != self.chats => {

@@ -146,7 +146,8 @@ impl Reader<'_> {
         if sign == 1 {
             self.skip(&['+'])?;
         }
-        let hours = self.number(2, 0..=23)?;
+        // No offset has so many hours, but hosts have always accepted them.
+        let hours = self.number(2, 0..=25)?;
         self.skip(&[':'])?;
         let minutes = self.number(2, 0..=59)?;
         Some(sign * (hours * 60 + minutes))

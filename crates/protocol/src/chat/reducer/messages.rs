@@ -1,7 +1,8 @@
 //! Reducer functions for pending messages.
 
-use crate::lookup::LookupMap;
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use crate::chat::actions::{PendingMessageRemoved, PendingMessageSet, QueuedMessagesReordered};
 use crate::chat::message::{PendingMessage, PendingMessageKind};
@@ -67,7 +68,7 @@ impl ChatState {
         let Some(queue) = &mut self.queued_messages else {
             return Outcome::NoOp;
         };
-        let mut ranks = LookupMap::new();
+        let mut ranks = IndexMap::new();
         for (rank, id) in (0..).zip(&action.order) {
             ranks.entry(id).or_insert(rank);
         }

@@ -1,7 +1,8 @@
 //! Reducer functions that start, end, resume, truncate and load turns.
 
-use crate::lookup::LookupSet;
 use std::sync::Arc;
+
+use indexmap::IndexSet;
 
 use crate::chat::actions::{
     ChatError, Truncated, TurnCancelled, TurnComplete, TurnResume, TurnStarted, TurnsLoaded, Usage,
@@ -165,7 +166,7 @@ impl ChatState {
     }
 
     pub(super) fn load_turns(&mut self, action: &TurnsLoaded) -> Outcome {
-        let known: LookupSet<&TurnId> = self.turns.items().map(|turn| &turn.id).collect();
+        let known: IndexSet<&TurnId> = self.turns.items().map(|turn| &turn.id).collect();
         let older = action.turns.iter().filter(|turn| !known.contains(&turn.id));
         self.turns = older.chain(self.turns.iter()).cloned().collect();
         self.turns_next_cursor.clone_from(&action.turns_next_cursor);
