@@ -9,11 +9,12 @@ pub(crate) mod question;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use agenthost_client::{Client, ClientUpdate};
+use agenthost_client::{Client, ClientError, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, TurnStarted};
 use agenthost_protocol::ids::{ProviderId, TurnId};
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::rpc::ErrorCode;
 use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{Uri, session_uri};
@@ -76,7 +77,13 @@ pub(crate) async fn create_session(
         progress_token: None,
         meta: None,
     };
-    client.request(create).await?;
+    match client.request(create).await {
+        Err(ClientError::Refused(error)) if error.code == ErrorCode::ProviderNotFound => bail!(
+            "{}\nhint: `agenthost agents` lists the agents and how to install them",
+            error.message
+        ),
+        created => created?,
+    };
     Ok(session)
 }
 

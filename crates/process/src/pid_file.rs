@@ -105,7 +105,7 @@ fn start_time(process: Pid) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{BufRead, BufReader, Read};
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
@@ -162,12 +162,18 @@ mod tests {
         let notes = tempfile::tempdir().unwrap();
         let marker = EnvMarker::unique();
         std::mem::forget(PidFile::reserve(notes.path(), &marker).unwrap());
-        let mut command = Command::new("sleep");
-        command.arg("1000").process_group(0);
-        let mut child = command
+        let mut child = Command::new("sh")
+            .args(["-c", "echo started; read line"])
+            .process_group(0)
             .env(crate::MARKER_VARIABLE, marker.as_str())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // `spawn` returns before the kernel shows the environment of the new program.
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
         kill_leftovers(notes.path());
         assert!(!child.wait().unwrap().success());
         assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);

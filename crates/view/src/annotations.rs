@@ -32,7 +32,7 @@ pub const MAX_SHOWN_THREADS: usize = 2_000;
 const MAX_SHOWN_ENTRIES: usize = 200;
 
 /// Maximum number of characters of a path or a name.
-const MAX_LABEL_CHARS: usize = 300;
+const MAX_COMMENT_LABEL_CHARS: usize = 300;
 
 /// Maximum number of bytes of a comment that is shown. The host has the same limit.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
@@ -206,7 +206,7 @@ fn thread_row(
     CommentThread {
         key: annotation.id.clone(),
         file: file.cloned(),
-        path: visible_label(&path_of(&annotation.resource), MAX_LABEL_CHARS),
+        path: visible_label(&path_of(&annotation.resource), MAX_COMMENT_LABEL_CHARS),
         side: meta::side_of(annotation),
         lines: annotation.range.map(lines_of_range),
         quote: meta::quote_of(annotation).map(visible_text),
@@ -229,7 +229,7 @@ fn comment_row(entry: &AnnotationEntry, client_id: &str) -> CommentRow {
     let author = meta::author_of(entry);
     let name = author
         .as_ref()
-        .map(|author| visible_label(&author.name, MAX_LABEL_CHARS));
+        .map(|author| visible_label(&author.name, MAX_COMMENT_LABEL_CHARS));
     CommentRow {
         id: entry.id.clone(),
         source: (text != source).then(|| source.to_owned()),

@@ -39,13 +39,13 @@ pub struct TextContent {
     /// Byte ranges of the lines, without their ends.
     lines: Vec<Range<usize>>,
     width: usize,
-    line_ending: LineEnding,
+    line_ending: FileLineEnding,
 }
 
 /// The ends of the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum LineEnding {
+pub enum FileLineEnding {
     /// `\n`.
     Lf,
     /// `\r\n`.
@@ -107,11 +107,11 @@ impl TextContent {
             }
         }
         let line_ending = if text.matches('\r').count() > carriage || (plain > 0 && carriage > 0) {
-            LineEnding::Mixed
+            FileLineEnding::Mixed
         } else if carriage > 0 {
-            LineEnding::CrLf
+            FileLineEnding::CrLf
         } else {
-            LineEnding::Lf
+            FileLineEnding::Lf
         };
         TextContent {
             text,
@@ -137,7 +137,7 @@ impl TextContent {
     }
 
     /// Returns the kind of line ends.
-    pub fn line_ending(&self) -> LineEnding {
+    pub fn line_ending(&self) -> FileLineEnding {
         self.line_ending
     }
 
@@ -162,10 +162,10 @@ impl TextContent {
 }
 
 /// Returns a text of an editor, whose lines end with `\n`, with the line ends of its file.
-pub fn with_line_ending(text: &str, line_ending: LineEnding) -> Cow<'_, str> {
+pub fn with_line_ending(text: &str, line_ending: FileLineEnding) -> Cow<'_, str> {
     match line_ending {
-        LineEnding::CrLf => Cow::Owned(text.replace('\n', "\r\n")),
-        LineEnding::Lf | LineEnding::Mixed => Cow::Borrowed(text),
+        FileLineEnding::CrLf => Cow::Owned(text.replace('\n', "\r\n")),
+        FileLineEnding::Lf | FileLineEnding::Mixed => Cow::Borrowed(text),
     }
 }
 

@@ -12,12 +12,12 @@ fn text(content: &str) -> TextContent {
 #[test]
 fn a_text_has_lines_without_their_ends() {
     for (content, lines, ending) in [
-        ("", vec![""], LineEnding::Lf),
-        ("a\nb\n", vec!["a", "b", ""], LineEnding::Lf),
-        ("a\r\nb", vec!["a", "b"], LineEnding::CrLf),
-        ("a\r\nb\n", vec!["a", "b", ""], LineEnding::Mixed),
-        ("a\rb\n", vec!["a\\u{d}b", ""], LineEnding::Mixed),
-        ("a\n\r", vec!["a", "\\u{d}"], LineEnding::Mixed),
+        ("", vec![""], FileLineEnding::Lf),
+        ("a\nb\n", vec!["a", "b", ""], FileLineEnding::Lf),
+        ("a\r\nb", vec!["a", "b"], FileLineEnding::CrLf),
+        ("a\r\nb\n", vec!["a", "b", ""], FileLineEnding::Mixed),
+        ("a\rb\n", vec!["a\\u{d}b", ""], FileLineEnding::Mixed),
+        ("a\n\r", vec!["a", "\\u{d}"], FileLineEnding::Mixed),
     ] {
         let text = text(content);
         assert_eq!(text.lines(0..text.line_count()), lines, "{content:?}");

@@ -22,7 +22,7 @@ pub const MAX_OPEN_FOLDERS: usize = 100;
 const MAX_ROOTS: usize = 50;
 
 /// Length of a name or a reason in a row, in characters.
-const MAX_LABEL_CHARS: usize = 300;
+const MAX_FILE_NAME_CHARS: usize = 300;
 
 /// Folders in the path above the list.
 const MAX_CRUMBS: usize = 50;
@@ -280,7 +280,7 @@ impl FileTree {
     }
 
     fn add_row(&self, uri: Uri, name: &str, is_file: bool, depth: usize, rows: &mut Vec<FileRow>) {
-        let label = visible_label(name, MAX_LABEL_CHARS);
+        let label = visible_label(name, MAX_FILE_NAME_CHARS);
         let can_open = !is_file && self.layout == TreeLayout::Nested;
         let expanded = can_open && self.expanded.contains(&uri);
         rows.push(FileRow {
@@ -304,7 +304,7 @@ impl FileTree {
             Some(FolderContent::Failed(failure)) => {
                 rows.push(FileRow {
                     kind: FileRowKind::Failed,
-                    label: visible_label(&failure.reason, MAX_LABEL_CHARS),
+                    label: visible_label(&failure.reason, MAX_FILE_NAME_CHARS),
                     can_request: failure.can_request,
                     ..plain_row(folder, depth)
                 });
@@ -352,7 +352,7 @@ impl FileTree {
             next = parent_uri(&folder).filter(|_| !is_root);
             let path = path_of(&folder);
             crumbs.push(FolderCrumb {
-                label: visible_label(name_of(&path), MAX_LABEL_CHARS),
+                label: visible_label(name_of(&path), MAX_FILE_NAME_CHARS),
                 uri: folder,
             });
         }

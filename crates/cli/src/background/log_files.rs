@@ -156,9 +156,8 @@ mod tests {
     fn a_log_that_cannot_be_rotated_goes_on() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("host.log");
-        std::fs::create_dir(old_log_path(&path, 1)).unwrap();
-        std::fs::write(old_log_path(&path, 1).join("file"), "").unwrap();
-        std::fs::create_dir_all(old_log_path(&path, 2).join("full")).unwrap();
+        std::fs::create_dir(old_log_path(&path, 3)).unwrap();
+        std::fs::create_dir_all(old_log_path(&path, 4).join("folder")).unwrap();
         let mut log = RotatingLog::with_limit(&path, 10).unwrap();
         log.write_all(b"first line\n").unwrap();
         log.write_all(b"second line\n").unwrap();

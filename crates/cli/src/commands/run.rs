@@ -26,9 +26,9 @@ use crate::output;
 /// Send one message to an agent and stream the response
 ///
 /// Creates a session in this folder, streams the response, and asks for approvals. Attaches to
-/// the running host, or starts one in the background. Input goes to a command while one runs. Output
-/// goes to stdout, prompts and notices to stderr. The exit code is 0 on success, 1 if something
-/// failed or was denied, 130 if the turn was cancelled.
+/// the running host, or starts one in the background. Input goes to a command while one runs.
+/// Output goes to stdout, prompts and notices to stderr. The exit code is 0 on success, 1 if
+/// something failed or was denied, 130 if the turn was cancelled.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {

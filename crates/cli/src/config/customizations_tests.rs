@@ -42,7 +42,7 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
         format!("{:#}", applied.unwrap_err())
     };
     let plugin = |keys: &str| refused(&format!("[[plugins]]\n{keys}"));
-    let one = "a plugin needs exactly one of `path`, `url` and `archive`";
+    let one = "`[[plugins]]`: exactly one of `path`, `url` and `archive` is required";
     assert_eq!(plugin("agents = ['goose']"), one);
     assert_eq!(plugin("path = '/a'\nurl = 'https://b'"), one);
     assert_eq!(

@@ -151,7 +151,7 @@ fn somebody_signs_in_in_a_terminal() {
     assert!(nobody.contains("there is no agent `nobody`"), "{nobody}");
     let missing = said(&["agents", "sign-in", "qwen"]);
     assert!(
-        missing.contains("is not installed: npm install"),
+        missing.contains("is not installed\nhint: npm install"),
         "{missing}"
     );
     let output = machine.run(&["agents", "sign-in", "gemini", "carrier-pigeon"]);

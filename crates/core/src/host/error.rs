@@ -35,9 +35,7 @@ pub enum RequestFailure {
     #[error("`{0}` does not exist")]
     UnknownChannel(Uri),
     /// The agent does not exist.
-    #[error(
-        "there is no agent `{0}`\nhint: `agenthost agents` lists the agents and how to install them"
-    )]
+    #[error("there is no agent `{0}`")]
     UnknownProvider(String),
     /// The URI belongs to an existing session.
     #[error("session `{0}` already exists")]
@@ -52,7 +50,7 @@ pub enum RequestFailure {
     #[error("the stored state of `{0}` can't be read; see the log of the host")]
     ChannelUnreadable(Uri),
     /// The file is outside of the granted roots.
-    #[error("`{uri}` is outside of the granted folders\nhint: `agenthost allow` grants more")]
+    #[error("`{uri}` is outside of the granted folders; `agenthost allow` grants more")]
     NotGranted {
         /// URI of the file.
         uri: Uri,

@@ -1,6 +1,6 @@
 //! Commands on files.
 
-use agenthost_view::file_content::LineEnding;
+use agenthost_view::file_content::FileLineEnding;
 use serde::Deserialize;
 
 /// A command on files; the page names it `file.VARIANT`.
@@ -47,7 +47,7 @@ pub enum FileCommand {
         etag: Option<String>,
         /// Fails if the file exists.
         is_new: bool,
-        line_ending: LineEnding,
+        line_ending: FileLineEnding,
     },
     /// Reads the bytes of any file.
     Bytes {

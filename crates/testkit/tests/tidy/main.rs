@@ -11,6 +11,7 @@
 )]
 
 mod ceilings;
+mod cited_tests;
 mod errors;
 mod glossary;
 mod layers;

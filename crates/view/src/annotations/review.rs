@@ -5,7 +5,7 @@ use agenthost_protocol::ids::AnnotationId;
 use agenthost_protocol::sorted::SortedSet;
 use serde::Serialize;
 
-use super::{MAX_LABEL_CHARS, lines_of_range, meta, sorted_annotations};
+use super::{MAX_COMMENT_LABEL_CHARS, lines_of_range, meta, sorted_annotations};
 use crate::diff::TextSide;
 use crate::location::path_of;
 use crate::visible_text::{visible_label, visible_prose};
@@ -79,7 +79,7 @@ fn thread_section(annotation: &Annotation, number: usize, folder: Option<&str>) 
     let inner = folder
         .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/')))
         .and_then(|rest| rest.strip_prefix('/'));
-    let path = visible_label(inner.unwrap_or(&path), MAX_LABEL_CHARS);
+    let path = visible_label(inner.unwrap_or(&path), MAX_COMMENT_LABEL_CHARS);
     let lines = annotation.range.map(lines_of_range);
     let lines = match lines {
         None => String::new(),

@@ -11,7 +11,7 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::rpc::{Command, ErrorCode};
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_view::file_content::{LineEnding, MAX_VIEW_BYTES, with_line_ending};
+use agenthost_view::file_content::{FileLineEnding, MAX_VIEW_BYTES, with_line_ending};
 use agenthost_view::location::{child_uri, is_file_name, parent_uri};
 use agenthost_view::visible_text::visible_label;
 use serde::Serialize;
@@ -107,7 +107,7 @@ impl PageCore {
         text: &str,
         etag: Option<String>,
         is_new: bool,
-        line_ending: LineEnding,
+        line_ending: FileLineEnding,
     ) {
         let text = with_line_ending(text, line_ending).into_owned();
         let params = ResourceWriteParams {

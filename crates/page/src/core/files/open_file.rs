@@ -9,7 +9,7 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::rpc::ErrorCode;
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_view::file_content::{FileContent, LineEnding, TextContent, image_type};
+use agenthost_view::file_content::{FileContent, FileLineEnding, TextContent, image_type};
 use agenthost_view::location::{name_of, parent_uri, path_of};
 use agenthost_view::visible_text::{visible_label, visible_text};
 use serde::Serialize;
@@ -87,7 +87,7 @@ struct EditableText<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<&'a str>,
-    line_ending: LineEnding,
+    line_ending: FileLineEnding,
 }
 
 impl OpenFile {
