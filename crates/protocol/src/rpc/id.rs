@@ -1,7 +1,5 @@
 //! Ids of JSON-RPC requests.
 
-use serde::{Serialize, Serializer};
-
 use crate::wire::{DecodeError, Node};
 
 /// The id of a request, as its sender wrote it: a string, a number or `null` (RPC-2).
@@ -32,20 +30,5 @@ impl RequestId {
 impl From<u64> for RequestId {
     fn from(number: u64) -> Self {
         RequestId::Number(number.to_string().into())
-    }
-}
-
-impl Serialize for RequestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            RequestId::Null => serializer.serialize_unit(),
-            RequestId::Text(text) => serializer.serialize_str(text),
-            // The original digits are written, so that the sender recognizes the id.
-            RequestId::Number(number) => {
-                serde_json::value::RawValue::from_string(number.to_string())
-                    .map_err(serde::ser::Error::custom)?
-                    .serialize(serializer)
-            }
-        }
     }
 }
