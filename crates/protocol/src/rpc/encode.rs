@@ -22,8 +22,7 @@ pub fn request(
     method: &str,
     params: &impl Serialize,
 ) -> Result<String, EncodeError> {
-    let mut message = String::from(r#"{"jsonrpc":"2.0","id":"#);
-    push_id(&mut message, id)?;
+    let mut message = format!(r#"{{"jsonrpc":"2.0","id":{id}"#);
     push_method(&mut message, method)?;
     push_last(message, params)
 }
@@ -43,33 +42,17 @@ pub fn raw_notification(method: &str, params: &str) -> String {
 /// Encodes the response to a successful request. The result of a command without one is
 /// [`super::Null`], which is encoded explicitly (RPC-3).
 pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, EncodeError> {
-    let mut message = String::from(r#"{"jsonrpc":"2.0","id":"#);
-    push_id(&mut message, id)?;
-    message.push_str(r#","result":"#);
-    push_last(message, result)
+    push_last(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
 }
 
 /// Encodes the response to a failed request.
 pub fn failure(id: &RequestId, error: &RpcError) -> Result<String, EncodeError> {
-    let mut message = String::from(r#"{"jsonrpc":"2.0","id":"#);
-    push_id(&mut message, id)?;
-    message.push_str(r#","error":"#);
     let error = EncodedError {
         code: error.code.number(),
         message: &error.message,
         data: error.data.as_ref(),
     };
-    push_last(message, &error)
-}
-
-/// Adds the id as its sender wrote it, so that the sender recognizes it.
-fn push_id(message: &mut String, id: &RequestId) -> Result<(), EncodeError> {
-    match id {
-        RequestId::Null => message.push_str("null"),
-        RequestId::Number(digits) => message.push_str(digits),
-        RequestId::Text(text) => message.push_str(&serde_json::to_string(&**text)?),
-    }
-    Ok(())
+    push_last(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#), &error)
 }
 
 fn push_method(message: &mut String, method: &str) -> Result<(), EncodeError> {

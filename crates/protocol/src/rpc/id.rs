@@ -1,5 +1,7 @@
 //! Ids of JSON-RPC requests.
 
+use std::fmt;
+
 use crate::wire::{DecodeError, Node};
 
 /// The id of a request, as its sender wrote it: a string, a number or `null` (RPC-2).
@@ -30,5 +32,18 @@ impl RequestId {
 impl From<u64> for RequestId {
     fn from(number: u64) -> Self {
         RequestId::Number(number.to_string().into())
+    }
+}
+
+/// Prints the id as JSON, a number with its original digits, so that the sender recognizes it.
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestId::Null => f.write_str("null"),
+            RequestId::Number(digits) => f.write_str(digits),
+            RequestId::Text(text) => {
+                f.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?)
+            }
+        }
     }
 }
