@@ -21,9 +21,9 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 mod tests {
     use super::*;
 
-    /// Limits of the first load in bytes, compressed. The core has 28 kB more than its share of the
+    /// Limits of the first load in bytes, compressed. The core has 30 kB more than its share of the
     /// budget: a third of it is the decoding of the protocol.
-    const MAX_CORE: usize = 448_000;
+    const MAX_CORE: usize = 450_000;
     const MAX_SCRIPTS: usize = 95_000;
     const MAX_STYLES: usize = 20_000;
 

@@ -379,7 +379,7 @@ fn answer(input: &str) -> String {
         },
         Ok(Message::Response(response)) => format!(
             "response {} {:?}",
-            response.id.to_string(),
+            response.id,
             response.outcome.map(|result| result.to_json().to_string())
         ),
     }
