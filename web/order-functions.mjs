@@ -2,8 +2,8 @@
 // `node order-functions.mjs INPUT OUTPUT`. The input has names of functions, the output has none.
 //
 // gzip finds repetitions only within 32 kB. Compilers emit the functions of one crate together, so the code of a generic
-// function for many types is spread over megabytes. The order here is the name of the function without its type, and
-// then the length: the compressed file is a tenth smaller.
+// function for many types is spread over megabytes. Here each function follows those with which it has the most byte
+// sequences in common: the compressed file is an eighth smaller.
 
 import { readFile, writeFile } from "node:fs/promises";
 
@@ -200,6 +200,80 @@ function rewriteElements(content, renumber) {
   );
 }
 
+/** Returns the indices of the bodies in the order of their names, and then of their lengths. */
+function orderByName(keys) {
+  const compare = (one, other) => (keys[one] < keys[other] ? -1 : keys[one] > keys[other] ? 1 : 0);
+  const order = bodies.map((_, index) => index);
+  return order.sort((one, other) => compare(one, other) || bodies[one].length - bodies[other].length || one - other);
+}
+
+/** Returns hashes of the byte sequences in a function. */
+function fingerprint(body) {
+  const LENGTH = 6;
+  const hashes = new Set();
+  for (let start = 0; start + LENGTH <= body.length; start++) {
+    let hash = 0;
+    for (let at = start; at < start + LENGTH; at++) {
+      hash = Math.imul(hash ^ body[at], 0x01000193);
+    }
+    hashes.add(hash);
+  }
+  return hashes;
+}
+
+/** Orders bodies greedily: the next one has the largest part in common with the ones in the window of gzip. */
+function orderBySimilarity(candidates) {
+  const WINDOW = 32768;
+  const fingerprints = new Map(candidates.map((index) => [index, fingerprint(bodies[index])]));
+  const holders = new Map();
+  for (const [index, hashes] of fingerprints) {
+    for (const hash of hashes) {
+      const others = holders.get(hash);
+      if (others) {
+        others.push(index);
+      } else {
+        holders.set(hash, [index]);
+      }
+    }
+  }
+  const shared = new Uint32Array(bodies.length);
+  /** Number of functions in the window by hash. */
+  const counts = new Map();
+  const count = (index, change) => {
+    for (const hash of fingerprints.get(index)) {
+      const before = counts.get(hash) ?? 0;
+      counts.set(hash, before + change);
+      if (before === 0 || before + change === 0) {
+        holders.get(hash).forEach((holder) => (shared[holder] += change));
+      }
+    }
+  };
+  const rest = new Set(candidates);
+  const order = [];
+  let first = 0;
+  let size = 0;
+  while (rest.size > 0) {
+    let best;
+    let bestScore = -1;
+    for (const index of rest) {
+      // The constant prefers long functions among those that are contained in the window.
+      const score = shared[index] / (fingerprints.get(index).size + 8);
+      if (score > bestScore) {
+        [best, bestScore] = [index, score];
+      }
+    }
+    rest.delete(best);
+    order.push(best);
+    count(best, 1);
+    size += bodies[best].length;
+    for (; size > WINDOW && first < order.length - 1; first++) {
+      count(order[first], -1);
+      size -= bodies[order[first]].length;
+    }
+  }
+  return order;
+}
+
 const bytes = await readFile(input);
 const sections = readSections(bytes);
 const content = (id) => sections.find((section) => section.id === id)?.content;
@@ -211,9 +285,7 @@ const codeReader = new Reader(content(SECTION.code));
 const bodies = codeReader.list(() => codeReader.slice(codeReader.u32()));
 
 const keys = bodies.map((_, index) => genericName(names.get(imported + index) ?? ""));
-const order = bodies.map((_, index) => index);
-const compare = (one, other) => (keys[one] < keys[other] ? -1 : keys[one] > keys[other] ? 1 : 0);
-order.sort((one, other) => compare(one, other) || bodies[one].length - bodies[other].length || one - other);
+const order = orderBySimilarity(orderByName(keys));
 
 const position = new Uint32Array(bodies.length);
 order.forEach((index, place) => (position[index] = place));

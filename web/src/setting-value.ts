@@ -1,7 +1,7 @@
 // Values of settings as the user writes them.
 
 import type { SettingKind } from "./contract/settings";
-import { t } from "./strings";
+import { settings as texts } from "./strings/settings";
 
 /** Parses a text to a value of a setting. Whether the value is permitted is decided by the host. */
 export function parseSetting(kind: SettingKind, text: string): { value: unknown } | { problem: string } {
@@ -9,8 +9,8 @@ export function parseSetting(kind: SettingKind, text: string): { value: unknown 
     case "number":
     case "integer": {
       const value = Number(text.trim());
-      if (text.trim() === "" || !Number.isFinite(value)) return { problem: t.settings.wrongNumber };
-      return kind === "integer" && !Number.isSafeInteger(value) ? { problem: t.settings.wrongInteger } : { value };
+      if (text.trim() === "" || !Number.isFinite(value)) return { problem: texts.wrongNumber };
+      return kind === "integer" && !Number.isSafeInteger(value) ? { problem: texts.wrongInteger } : { value };
     }
     case "boolean":
       return { value: text === "true" };
@@ -20,7 +20,7 @@ export function parseSetting(kind: SettingKind, text: string): { value: unknown 
       try {
         return { value: JSON.parse(text) as unknown };
       } catch (error) {
-        return { problem: t.settings.wrongJson(error instanceof Error ? error.message : String(error)) };
+        return { problem: texts.wrongJson(error instanceof Error ? error.message : String(error)) };
       }
     case "text":
     case "choice":

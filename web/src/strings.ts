@@ -1,14 +1,11 @@
-// All texts of the page. Numbers and times are formatted by `Intl`.
+// The texts of the page, without those that only one lazily loaded panel has. Numbers and times are formatted by `Intl`.
 
 import { annotations } from "./strings/annotations";
-import { apps } from "./strings/apps";
 import { chats } from "./strings/chats";
 import { hosts } from "./strings/hosts";
-import { settings } from "./strings/settings";
 import { customizations } from "./strings/customizations";
 import { files } from "./strings/files";
 import { terminals } from "./strings/terminals";
-import { usage } from "./strings/usage";
 
 const numbers = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -81,14 +78,13 @@ export const t = {
   },
 
   annotations,
-  apps,
   chats,
   hosts,
-  settings,
   customizations,
   files,
   terminals,
-  usage,
+  settings: { label: "Settings" },
+  usage: { label: "Usage" },
 
   nav: {
     label: "Main",

@@ -12,9 +12,10 @@
 use std::cell::RefCell;
 
 use agenthost_protocol::sorted::SortedMap;
+use agenthost_protocol::wire::read_input;
 
 use crate::core::PageCore;
-use crate::input::{TimedInput, read_input};
+use crate::input::TimedInput;
 
 thread_local! {
     static CORE: RefCell<PageCore> = RefCell::new(PageCore::new());

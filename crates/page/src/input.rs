@@ -8,31 +8,23 @@ mod apps;
 mod chats;
 mod customizations;
 mod files;
-mod json;
-#[cfg(any(target_arch = "wasm32", test))]
-mod reader;
 mod sessions;
 mod settings;
 mod terminals;
 
-use agenthost_protocol::wire::{Json, Object};
-use serde::Deserialize;
-
-use self::json::{read_json, read_object};
+use agenthost_protocol::wire::{Input, Json, Object, Wire};
 
 pub(crate) use annotations::AnnotationCommand;
 pub(crate) use apps::AppCommand;
 pub(crate) use chats::{ChatCommand, NewChatSource};
 pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use files::FileCommand;
-#[cfg(any(target_arch = "wasm32", test))]
-pub(crate) use reader::read_input;
 pub(crate) use sessions::SessionCommand;
 pub(crate) use settings::SettingsCommand;
 pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Input)]
 pub struct TimedInput {
     /// Milliseconds since 1970.
     pub now: i64,
@@ -41,8 +33,7 @@ pub struct TimedInput {
 }
 
 /// An event that the worker reports.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum PageInput {
     /// The page was opened.
     Open {
@@ -87,8 +78,7 @@ pub enum PageInput {
 }
 
 /// A command of the user.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 #[expect(missing_docs, reason = "fields are named like those of the protocol")]
 pub enum PageCommand {
     SelectSession {
@@ -114,13 +104,11 @@ pub enum PageCommand {
     AnswerForm {
         key: String,
         response: FormResponse,
-        #[serde(deserialize_with = "read_object")]
         answers: Object,
     },
     DraftForm {
         key: String,
         question_id: String,
-        #[serde(deserialize_with = "read_json")]
         answer: Json,
     },
     SetDraft {
@@ -219,8 +207,7 @@ pub enum PageCommand {
 }
 
 /// A file that the user adds to a message.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Wire)]
 pub struct NewAttachment {
     /// Name of the file.
     pub name: String,
@@ -231,8 +218,7 @@ pub struct NewAttachment {
 }
 
 /// The answer to a form as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum FormResponse {
     /// The user submits the answers.
     Accept,
@@ -243,8 +229,7 @@ pub enum FormResponse {
 }
 
 /// The layout of a diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum DiffLayout {
     /// One column.
     Unified,
@@ -253,8 +238,7 @@ pub enum DiffLayout {
 }
 
 /// The grouping of the session list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum GroupMode {
     /// One group per folder.
     Folder,

@@ -112,7 +112,7 @@ impl NameCase {
     }
 }
 
-fn camel(snake: &str) -> String {
+pub(crate) fn camel(snake: &str) -> String {
     let mut name = String::new();
     let mut raise = false;
     for letter in snake.chars() {
@@ -128,7 +128,7 @@ fn camel(snake: &str) -> String {
     name
 }
 
-fn lower_first(pascal: &str) -> String {
+pub(crate) fn lower_first(pascal: &str) -> String {
     let mut letters = pascal.chars();
     letters
         .next()

@@ -227,7 +227,7 @@ pub(crate) fn expand_union(
 }
 
 /// Generates the arms of a match on the index of a variant; the last variant has the arm `_`.
-fn index_arms(values: impl ExactSizeIterator<Item = TokenStream>) -> TokenStream {
+pub(crate) fn index_arms(values: impl ExactSizeIterator<Item = TokenStream>) -> TokenStream {
     let last = values.len().saturating_sub(1);
     let arms = values.enumerate().map(|(index, value)| {
         if index == last {

@@ -1,6 +1,6 @@
-//! The derive macro `Wire` for the types of the protocol.
+//! The derive macros `Wire` for the types of the protocol, and `Input` for the commands of a page.
 //!
-//! The macro generates the `Wire` implementation of `agenthost-protocol` (strict decoding and a
+//! `Wire` generates the `Wire` implementation of `agenthost-protocol` (strict decoding and a
 //! description of the shape) and `serde::Serialize` (canonical encoding) for three kinds of
 //! types:
 //!
@@ -23,11 +23,15 @@
 //! | `default` | field | absence is decoded as the default value; always encoded |
 //! | `unknown` | variant | contains values that this version does not define |
 //!
-//! The macro never inspects the types of fields: all code for a field comes from its own `Wire`
-//! implementation. Start reading in [`derive_wire`].
+//! The macros never inspect the types of fields: all code for a field comes from its own `Wire` or
+//! `Input` implementation. Start reading in [`derive_wire`].
+//!
+//! `Input` generates decoding alone, for structs and for enums whose values are objects with one
+//! field, named like the variant: `{"rename": {"uri": "a", "name": "b"}}`.
 
 mod attributes;
 mod enums;
+mod inputs;
 mod structs;
 
 use proc_macro::TokenStream;
@@ -38,6 +42,15 @@ use syn::{Data, DeriveInput, Error, parse_macro_input};
 pub fn derive_wire(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input)
+        .unwrap_or_else(Error::into_compile_error)
+        .into()
+}
+
+/// Derives `Input`; see the crate documentation.
+#[proc_macro_derive(Input)]
+pub fn derive_input(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    inputs::expand(&input)
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }

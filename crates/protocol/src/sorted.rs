@@ -8,6 +8,7 @@
 mod tests;
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 
 use serde::{Serialize, Serializer};
 
@@ -19,14 +20,26 @@ pub struct SortedMap<K, V>(Vec<(K, V)>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortedSet<T>(SortedMap<T, ()>);
 
-/// Sorts values by a number; values with the same number keep their order. Only the numbers are
-/// sorted, so the code of the sort exists once.
-pub fn sort_by_number<T>(values: &mut Vec<T>, number: impl Fn(&T) -> i128) {
-    let mut order: Vec<_> = values.iter().map(number).zip(0_usize..).collect();
-    order.sort_unstable();
+/// Sorts values by a key that is computed once for each; values with the same key keep their
+/// order.
+pub fn sort_by_key<T, K: Ord>(values: &mut Vec<T>, key: impl Fn(&T) -> K) {
+    let keys: Vec<_> = values.iter().map(key).collect();
+    let order = sort_positions(keys.len(), &|one, other| {
+        keys.get(one).cmp(&keys.get(other))
+    });
     let mut sorted: Vec<_> = std::mem::take(values).into_iter().map(Some).collect();
-    let slots = order.into_iter().map(|(_, position)| position);
-    values.extend(slots.filter_map(|position| sorted.get_mut(position)?.take()));
+    values.extend(
+        order
+            .into_iter()
+            .filter_map(|position| sorted.get_mut(position)?.take()),
+    );
+}
+
+/// Sorts the positions of values. The code of the sort exists once, because it moves nothing else.
+fn sort_positions(length: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut order: Vec<_> = (0..length).collect();
+    order.sort_unstable_by(|one, other| compare(*one, *other).then(one.cmp(other)));
+    order
 }
 
 impl<K, V> SortedMap<K, V> {
@@ -192,6 +205,11 @@ impl<T: Ord> SortedSet<T> {
         T: Borrow<Q>,
     {
         self.0.contains_key(value)
+    }
+
+    /// Removes the items for which a function returns `false`.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.0.retain(|value, ()| keep(value));
     }
 
     /// Returns the number of items.

@@ -12,6 +12,7 @@ mod document;
 mod encode;
 mod error;
 mod field;
+mod input;
 mod node;
 mod parse;
 mod primitives;
@@ -19,7 +20,7 @@ mod shape;
 mod standalone;
 mod unknown;
 
-pub use agenthost_protocol_derive::Wire;
+pub use agenthost_protocol_derive::{Input, Wire};
 pub use document::{Document, Limits};
 pub use encode::{EncodeFields, encode_object, write_field};
 pub use error::{DecodeError, ParseError};
@@ -27,6 +28,7 @@ pub use field::{
     decode_field, decode_field_or_default, decode_name, decode_tag, find_fields, name_index,
     reject_null,
 };
+pub use input::{Input, read_field, read_input, read_variant};
 pub use node::{Entries, Items, Node};
 pub use shape::{FieldShape, NamedShape, Shape, TextKind, empty_object_shape, flatten_shape};
 pub use standalone::{Standalone, Variant};

@@ -12,7 +12,7 @@ use agenthost_protocol::annotations::{Annotation, AnnotationEntry, AnnotationsSt
 use agenthost_protocol::changeset::ChangesetState;
 use agenthost_protocol::common::TextRange;
 use agenthost_protocol::ids::{AnnotationEntryId, AnnotationId, ChangesetFileId};
-use agenthost_protocol::sorted::{SortedMap, SortedSet};
+use agenthost_protocol::sorted::{SortedMap, SortedSet, sort_by_key};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -172,7 +172,7 @@ pub fn lines_of_range(range: TextRange) -> (u32, u32) {
 /// Returns annotations by path, line and age.
 fn sorted_annotations(state: &AnnotationsState) -> Vec<&Annotation> {
     let mut sorted: Vec<_> = state.annotations.items().collect();
-    sorted.sort_by_cached_key(|annotation| {
+    sort_by_key(&mut sorted, |annotation| {
         let first = annotation.range.map_or(0, |range| range.start.line);
         (path_of(&annotation.resource), first)
     });

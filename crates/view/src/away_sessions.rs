@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::SessionSummary;
-use agenthost_protocol::sorted::sort_by_number;
+use agenthost_protocol::sorted::sort_by_key;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl AwaySummary {
             }
             changed.push((&summary.modified_at, session));
         }
-        sort_by_number(&mut changed, |(time, _)| {
+        sort_by_key(&mut changed, |(time, _)| {
             let time = time.to_millis().ok();
             time.map_or(i128::MAX, |time| -i128::from(time.0))
         });

@@ -1,9 +1,8 @@
 //! The content of an open file: text in lines, an image, or bytes that are not shown.
 
+use agenthost_protocol::wire::Wire;
 use std::borrow::Cow;
 use std::ops::Range;
-
-use serde::{Deserialize, Serialize};
 
 use crate::visible_text::visible_text;
 
@@ -43,8 +42,7 @@ pub struct TextContent {
 }
 
 /// The ends of the lines of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum FileLineEnding {
     /// `\n`.
     Lf,

@@ -1,8 +1,7 @@
 //! The files of a session: folders that are read when the user opens them, as one list of rows.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use agenthost_protocol::resource::DirectoryEntry;
+use agenthost_protocol::sorted::{SortedMap, SortedSet, sort_by_key};
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 
@@ -104,8 +103,8 @@ pub struct FileTree {
     layout: TreeLayout,
     /// The folder of the flat layout; `None` shows the roots.
     current: Option<Uri>,
-    expanded: BTreeSet<Uri>,
-    folders: BTreeMap<Uri, FolderContent>,
+    expanded: SortedSet<Uri>,
+    folders: SortedMap<Uri, FolderContent>,
     shows_hidden: bool,
 }
 
@@ -115,8 +114,8 @@ enum FolderContent {
     Failed(FolderFailure),
 }
 
-/// Ordered as shown: folders first, then by name without regard to case.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A file or a folder. The order is folders first, then names without regard to case.
+#[derive(Debug)]
 struct Entry {
     is_file: bool,
     folded: String,
@@ -206,7 +205,9 @@ impl FileTree {
                 name: entry.name,
             })
             .collect();
-        entries.sort();
+        sort_by_key(&mut entries, |entry| {
+            (entry.is_file, entry.folded.clone(), entry.name.clone())
+        });
         entries.dedup_by(|one, other| one.name == other.name);
         let content = FolderContent::Entries(entries);
         self.folders.insert(folder.clone(), content);
@@ -219,8 +220,8 @@ impl FileTree {
     }
 
     /// Returns the folders whose content is shown, and drops the content of all others.
-    pub fn retain_shown(&mut self) -> BTreeSet<Uri> {
-        let mut shown = BTreeSet::new();
+    pub fn retain_shown(&mut self) -> SortedSet<Uri> {
+        let mut shown = SortedSet::new();
         for folder in self.top_folders() {
             self.collect_shown(folder, &mut shown);
         }
@@ -228,7 +229,7 @@ impl FileTree {
         shown
     }
 
-    fn collect_shown(&self, folder: &Uri, shown: &mut BTreeSet<Uri>) {
+    fn collect_shown(&self, folder: &Uri, shown: &mut SortedSet<Uri>) {
         if !shown.insert(folder.clone()) {
             return;
         }

@@ -88,7 +88,7 @@ fn an_open_folder_shows_its_content_inside() {
     );
     assert_eq!(
         tree.retain_shown(),
-        BTreeSet::from([Uri::from(ROOT), src.clone()])
+        SortedSet::from_iter([Uri::from(ROOT), src.clone()])
     );
     tree.set_entries(&src, entries(&["deep/"]));
     let deep = child_uri(&src, "deep");
@@ -105,7 +105,7 @@ fn an_open_folder_shows_its_content_inside() {
     );
     // Closing a folder closes those in it, and forgets their content.
     tree.collapse(&src);
-    assert_eq!(tree.retain_shown(), BTreeSet::from([Uri::from(ROOT)]));
+    assert_eq!(tree.retain_shown(), SortedSet::from_iter([Uri::from(ROOT)]));
     tree.expand(src);
     check(
         &tree,
@@ -123,7 +123,7 @@ fn a_folder_that_disappears_is_not_read_any_more() {
     tree.expand(Uri::from("file:///work/src"));
     assert_eq!(tree.retain_shown().len(), 2);
     tree.set_entries(&Uri::from(ROOT), entries(&["other/"]));
-    assert_eq!(tree.retain_shown(), BTreeSet::from([Uri::from(ROOT)]));
+    assert_eq!(tree.retain_shown(), SortedSet::from_iter([Uri::from(ROOT)]));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn several_roots_are_rows_and_narrow_screens_show_one_folder() {
     tree.set_layout(TreeLayout::Flat);
     let inner = Uri::from("file:///work/a%20b/c");
     tree.enter(Some(inner.clone()));
-    assert_eq!(tree.retain_shown(), BTreeSet::from([inner.clone()]));
+    assert_eq!(tree.retain_shown(), SortedSet::from_iter([inner.clone()]));
     tree.set_entries(&inner, entries(&["d/", "e"]));
     tree.expand(child_uri(&inner, "d"));
     check(

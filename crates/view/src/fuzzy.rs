@@ -5,7 +5,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-use agenthost_protocol::sorted::{SortedSet, sort_by_number};
+use agenthost_protocol::sorted::{SortedSet, sort_by_key};
 use serde::Serialize;
 
 use self::pattern::QueryWord;
@@ -78,7 +78,7 @@ impl FuzzyFinder {
             label_chars.extend(label.chars().take(MAX_LABEL_CHARS));
             found.extend(self.match_label(&words, &label_chars, index));
         }
-        sort_by_number(&mut found, |found| -i128::from(found.score));
+        sort_by_key(&mut found, |found| -i128::from(found.score));
         found.truncate(limit);
         found
     }

@@ -14,7 +14,7 @@ use agenthost_protocol::session::{
     ChildCustomization, Customization, McpServerCustomization, SessionState,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Json, Object};
+use agenthost_protocol::wire::{self, Json, Object};
 use serde::Serialize;
 use serde_json::json;
 
@@ -317,7 +317,7 @@ impl AppCall {
             ToolCall::Cancelled(call) => (&call.parameters, None, true),
         };
         let input = match &parameters.tool_input {
-            Some(ToolInput::Inline(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(ToolInput::Inline(text)) => wire::from_str(text).unwrap_or_default(),
             Some(ToolInput::Referenced(_)) | None => Object::default(),
         };
         AppCall {

@@ -4,7 +4,7 @@ use agenthost_protocol::common::{ChangesSummary, Meta, SessionStatus};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState, SessionSummary};
-use agenthost_protocol::sorted::sort_by_number;
+use agenthost_protocol::sorted::sort_by_key;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -288,7 +288,7 @@ impl SessionList {
             }
         }
         // Sessions without a time are the last ones.
-        sort_by_number(&mut found, |(row, _)| {
+        sort_by_key(&mut found, |(row, _)| {
             let time = row.modified_at.to_millis().ok();
             time.map_or(i128::MAX, |time| -i128::from(time.0))
         });
@@ -328,7 +328,7 @@ pub fn recent_folders<'a>(
     limit: usize,
 ) -> Vec<String> {
     let mut entries: Vec<_> = entries.into_iter().collect();
-    sort_by_number(&mut entries, |entry| {
+    sort_by_key(&mut entries, |entry| {
         let time = entry.summary.modified_at.to_millis().ok();
         time.map_or(i128::MAX, |time| -i128::from(time.0))
     });

@@ -4,7 +4,7 @@ use agenthost_protocol::chat::{ChatState, Message};
 use agenthost_protocol::common::UsageInfo;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::session::{SessionState, SessionSummary};
-use agenthost_protocol::sorted::{SortedMap, sort_by_number};
+use agenthost_protocol::sorted::{SortedMap, sort_by_key};
 use serde::Serialize;
 
 use crate::usage::{CostAmount, CostSum, SessionUsage, UsageRow, add_tokens, local_day};
@@ -151,7 +151,7 @@ impl UsageReport {
         self.turns.drain(..skipped);
         let models = models.into_iter().map(|(model, sum)| sum.into_group(model));
         self.models = models.collect();
-        sort_by_number(&mut self.models, |group| -i128::from(group.tokens));
+        sort_by_key(&mut self.models, |group| -i128::from(group.tokens));
     }
 }
 

@@ -1,7 +1,6 @@
 // Texts of the settings panel.
 
 export const settings = {
-  label: "Settings",
   host: "This host",
   hostHint: "These settings apply to all devices and sessions of the host.",
   none: "This host has no settings that clients can change.",

@@ -1,7 +1,6 @@
 // Texts of usage.
 
 export const usage = {
-  label: "Usage",
   session: "This session",
   none: "Open a session to see its usage.",
   empty: "The agent has reported no usage.",

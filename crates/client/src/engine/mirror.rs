@@ -6,7 +6,7 @@ use agenthost_protocol::connection::SubscribeParams;
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use std::sync::Arc;
 
-use agenthost_protocol::sorted::{SortedMap, sort_by_number};
+use agenthost_protocol::sorted::{SortedMap, sort_by_key};
 use agenthost_protocol::uri::Uri;
 
 use super::ClientUpdate;
@@ -159,5 +159,5 @@ pub(super) fn pending_of(
 }
 
 pub(super) fn sort_by_dispatch(actions: &mut Vec<(Uri, PendingAction)>) {
-    sort_by_number(actions, |(_, pending)| i128::from(pending.client_seq.0));
+    sort_by_key(actions, |(_, pending)| i128::from(pending.client_seq.0));
 }

@@ -6,7 +6,7 @@ use agenthost_protocol::connection::{
 };
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::{ErrorCode, RpcError};
-use agenthost_protocol::sorted::sort_by_number;
+use agenthost_protocol::sorted::sort_by_key;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{Node, Wire};
@@ -177,7 +177,7 @@ impl ClientEngine {
             _ => true,
         });
         // Channels depend on each other, so their actions are returned in one global order.
-        sort_by_number(&mut missed, |envelope| i128::from(envelope.server_seq.0));
+        sort_by_key(&mut missed, |envelope| i128::from(envelope.server_seq.0));
         for envelope in missed {
             let update = self.mirror.apply(envelope, &self.options.client_id);
             self.updates.push_back(update);

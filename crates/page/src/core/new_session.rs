@@ -1,14 +1,12 @@
 //! The creation of sessions: their settings, their first message, and copies of other sessions.
 
-use std::collections::BTreeMap;
-
 use agenthost_client::ClientResponse;
 use agenthost_protocol::chat::Attachment;
 use agenthost_protocol::session::{
     CreateSessionParams, ResolveSessionConfigParams, SessionConfigState, SessionLifecycle,
 };
 use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
-use agenthost_protocol::wire::{Json, Object};
+use agenthost_protocol::wire::Object;
 use agenthost_view::composer::choice_rows;
 use agenthost_view::visible_text::visible_label;
 use serde::Serialize;
@@ -86,7 +84,7 @@ impl PageCore {
                     channel: RootChannel,
                     provider: Some(provider.as_str().into()),
                     working_directory: folder.map(|folder| folder_uri(&folder)),
-                    config: to_config(config),
+                    config: (!config.is_empty()).then_some(config),
                     meta: None,
                 };
                 self.request_for(id, &params, to_choices);
@@ -100,7 +98,7 @@ impl PageCore {
         id: u64,
         provider: &str,
         folder: Option<String>,
-        config: BTreeMap<String, String>,
+        config: Object,
         draft: MessageDraft,
     ) {
         let name = self.new_id();
@@ -110,7 +108,7 @@ impl PageCore {
             channel: session.clone(),
             provider: Some(provider.into()),
             working_directories: folders,
-            config: to_config(config),
+            config: (!config.is_empty()).then_some(config),
             active_client: None,
             progress_token: None,
             meta: None,
@@ -212,14 +210,6 @@ impl PageCore {
             self.send_pending();
         }
     }
-}
-
-fn to_config(values: BTreeMap<String, String>) -> Option<Object> {
-    let values = values.into_iter();
-    let config: Object = values
-        .map(|(key, value)| (key, Json::from(value)))
-        .collect();
-    (!config.is_empty()).then_some(config)
 }
 
 fn to_choices(response: ClientResponse) -> Result<Option<Box<RawValue>>, RequestError> {

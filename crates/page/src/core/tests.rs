@@ -6,10 +6,11 @@ mod chats;
 mod file_saves;
 mod files;
 
+use agenthost_protocol::wire::read_input;
 use serde_json::{Value, json};
 
 use super::PageCore;
-use crate::input::{TimedInput, read_input};
+use crate::input::TimedInput;
 
 mod customizations;
 mod link;

@@ -1,11 +1,10 @@
 //! Commands on comments.
 
+use agenthost_protocol::wire::Input;
 use agenthost_view::diff::TextSide;
-use serde::Deserialize;
 
 /// A command on comments; the page names it `annotation.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum AnnotationCommand {
     /// Comments on lines of the open diff.
     Add {

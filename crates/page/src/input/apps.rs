@@ -1,11 +1,9 @@
 //! Commands of MCP Apps.
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use agenthost_protocol::wire::{Input, Object};
 
 /// A command about the app of a tool call in the selected chat; the page names it `app.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum AppCommand {
     /// Reads the HTML of the app from its server.
     Open { turn: String, call: String },
@@ -16,6 +14,6 @@ pub enum AppCommand {
         turn: String,
         call: String,
         method: String,
-        params: Map<String, Value>,
+        params: Object,
     },
 }

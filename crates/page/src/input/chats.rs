@@ -1,10 +1,9 @@
 //! Commands on the chats of a session.
 
-use serde::Deserialize;
+use agenthost_protocol::wire::{Input, Wire};
 
 /// A command on the chats of a session; the page names it `chat.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum ChatCommand {
     /// Creates a chat in the selected session.
     Create {
@@ -36,8 +35,7 @@ pub enum ChatCommand {
 }
 
 /// The relation of a new chat to the selected one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum NewChatSource {
     /// A copy up to a turn.
     Fork,

@@ -1,11 +1,10 @@
 //! Commands on customizations, and on the tokens that they require.
 
+use agenthost_protocol::wire::{DecodeError, Input, Node, Wire};
 use agenthost_view::customizations::{CustomizationKind, DecisionScope};
-use serde::Deserialize;
 
 /// A command on customizations; the page names it `customization.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum CustomizationCommand {
     /// Shows the customizations of the selected session that match a filter.
     Watch {
@@ -64,9 +63,13 @@ pub enum CustomizationCommand {
 }
 
 /// A text of the user that must not be logged or kept.
-#[derive(Deserialize)]
-#[serde(transparent)]
 pub struct Secret(pub(crate) String);
+
+impl Input for Secret {
+    fn read(node: Node<'_>) -> Result<Self, DecodeError> {
+        String::decode(node).map(Secret)
+    }
+}
 
 /// Omits the text.
 impl std::fmt::Debug for Secret {

@@ -1,11 +1,10 @@
 //! Commands on files.
 
+use agenthost_protocol::wire::Input;
 use agenthost_view::file_content::FileLineEnding;
-use serde::Deserialize;
 
 /// A command on files; the page names it `file.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum FileCommand {
     /// Shows the panel: reads the folders and follows their changes.
     Show {

@@ -1,14 +1,11 @@
 //! Commands on sessions that are created.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use agenthost_protocol::wire::{Input, Object};
 
 use super::NewAttachment;
 
 /// A command on sessions that are created; the page names it `session.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum SessionCommand {
     /// Creates a session and sends its first message.
     Create {
@@ -16,7 +13,7 @@ pub enum SessionCommand {
         folder: Option<String>,
         model: Option<String>,
         /// Values of settings of the session, such as its mode.
-        config: BTreeMap<String, String>,
+        config: Object,
         text: String,
         attachments: Vec<NewAttachment>,
     },
@@ -24,7 +21,7 @@ pub enum SessionCommand {
     ResolveConfig {
         provider: String,
         folder: Option<String>,
-        config: BTreeMap<String, String>,
+        config: Object,
     },
     /// Selects a session and copies its chat up to the last turn.
     Fork { session: String },

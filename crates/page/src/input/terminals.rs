@@ -1,10 +1,9 @@
 //! Commands on terminals.
 
-use serde::Deserialize;
+use agenthost_protocol::wire::Input;
 
 /// A command on terminals; the page names it `terminal.VARIANT`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[derive(Debug, Input)]
 pub enum TerminalCommand {
     /// Starts a terminal in the folder of the selected session.
     Create {

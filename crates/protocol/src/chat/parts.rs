@@ -1,6 +1,6 @@
 //! The response parts of the active turn, with indexes for fast lookups.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::response::ResponsePart;
 use super::tool_call::ToolCall;
 use crate::list::List;
+use crate::sorted::SortedSet;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
 /// The response parts of the active turn.
@@ -23,9 +24,9 @@ pub struct ResponseParts {
     /// Position of the first tool call of each key.
     calls: NameIndex,
     /// Positions of the parts that wait for the user.
-    waiting: BTreeSet<usize>,
+    waiting: SortedSet<usize>,
     /// Positions of the open input requests, by request id.
-    open_inputs: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    open_inputs: BTreeMap<Arc<str>, SortedSet<usize>>,
     /// `true` if the last part has a key that no earlier part has. Text is streamed to the last
     /// part, so this flag avoids most lookups.
     last_is_named: bool,
@@ -102,7 +103,7 @@ impl ResponseParts {
 
     /// Returns the position of the first open input request with the given id.
     pub fn position_of_open_input(&self, key: &str) -> Option<usize> {
-        self.open_inputs.get(key)?.first().copied()
+        self.open_inputs.get(key)?.iter().next().copied()
     }
 
     /// Returns `true` if any part waits for the user.

@@ -9,29 +9,6 @@ use super::id::RequestId;
 pub type EncodeError = serde_json::Error;
 
 #[derive(Serialize)]
-struct CallObject<'a, P: Serialize> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RequestId>,
-    method: &'a str,
-    params: &'a P,
-}
-
-#[derive(Serialize)]
-struct ResultObject<'a, R: Serialize> {
-    jsonrpc: &'static str,
-    id: &'a RequestId,
-    result: &'a R,
-}
-
-#[derive(Serialize)]
-struct FailureObject<'a> {
-    jsonrpc: &'static str,
-    id: &'a RequestId,
-    error: EncodedError<'a>,
-}
-
-#[derive(Serialize)]
 struct EncodedError<'a> {
     code: i64,
     message: &'a str,
@@ -45,22 +22,16 @@ pub fn request(
     method: &str,
     params: &impl Serialize,
 ) -> Result<String, EncodeError> {
-    serde_json::to_string(&CallObject {
-        jsonrpc: "2.0",
-        id: Some(id),
-        method,
-        params,
-    })
+    let mut message = format!(r#"{{"jsonrpc":"2.0","id":{id}"#);
+    push_method(&mut message, method)?;
+    push_last(message, params)
 }
 
 /// Encodes a notification, which expects no response.
 pub fn notification(method: &str, params: &impl Serialize) -> Result<String, EncodeError> {
-    serde_json::to_string(&CallObject {
-        jsonrpc: "2.0",
-        id: None,
-        method,
-        params,
-    })
+    let mut message = String::from(r#"{"jsonrpc":"2.0""#);
+    push_method(&mut message, method)?;
+    push_last(message, params)
 }
 
 /// Encodes a notification with parameters that are already JSON text.
@@ -71,22 +42,29 @@ pub fn raw_notification(method: &str, params: &str) -> String {
 /// Encodes the response to a successful request. The result of a command without one is
 /// [`super::Null`], which is encoded explicitly (RPC-3).
 pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, EncodeError> {
-    serde_json::to_string(&ResultObject {
-        jsonrpc: "2.0",
-        id,
-        result,
-    })
+    push_last(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
 }
 
 /// Encodes the response to a failed request.
 pub fn failure(id: &RequestId, error: &RpcError) -> Result<String, EncodeError> {
-    serde_json::to_string(&FailureObject {
-        jsonrpc: "2.0",
-        id,
-        error: EncodedError {
-            code: error.code.number(),
-            message: &error.message,
-            data: error.data.as_ref(),
-        },
-    })
+    let error = EncodedError {
+        code: error.code.number(),
+        message: &error.message,
+        data: error.data.as_ref(),
+    };
+    push_last(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#), &error)
+}
+
+fn push_method(message: &mut String, method: &str) -> Result<(), EncodeError> {
+    message.push_str(r#","method":"#);
+    message.push_str(&serde_json::to_string(method)?);
+    message.push_str(r#","params":"#);
+    Ok(())
+}
+
+/// Adds the last value of a message and its end.
+fn push_last(mut message: String, value: &impl Serialize) -> Result<String, EncodeError> {
+    message.push_str(&serde_json::to_string(value)?);
+    message.push('}');
+    Ok(message)
 }

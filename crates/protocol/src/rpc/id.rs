@@ -1,6 +1,6 @@
 //! Ids of JSON-RPC requests.
 
-use serde::{Serialize, Serializer};
+use std::fmt;
 
 use crate::wire::{DecodeError, Node};
 
@@ -35,16 +35,14 @@ impl From<u64> for RequestId {
     }
 }
 
-impl Serialize for RequestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// Prints the id as JSON, a number with its original digits, so that the sender recognizes it.
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RequestId::Null => serializer.serialize_unit(),
-            RequestId::Text(text) => serializer.serialize_str(text),
-            // The original digits are written, so that the sender recognizes the id.
-            RequestId::Number(number) => {
-                serde_json::value::RawValue::from_string(number.to_string())
-                    .map_err(serde::ser::Error::custom)?
-                    .serialize(serializer)
+            RequestId::Null => f.write_str("null"),
+            RequestId::Number(digits) => f.write_str(digits),
+            RequestId::Text(text) => {
+                f.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?)
             }
         }
     }

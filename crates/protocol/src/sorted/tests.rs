@@ -34,7 +34,7 @@ proptest! {
         let mut values: Vec<_> = numbers.iter().copied().zip(0..).collect();
         let mut expected = values.clone();
         expected.sort_by_key(|(number, _): &(u64, u32)| *number);
-        sort_by_number(&mut values, |(number, _)| i128::from(*number));
+        sort_by_key(&mut values, |(number, _)| i128::from(*number));
         prop_assert_eq!(values, expected);
     }
 

@@ -361,7 +361,7 @@ fn answer(input: &str) -> String {
         |id: String, error: RpcError| format!("{} {id} {}", error.code.number(), error.message);
     match Message::decode(&document) {
         Err(invalid) => {
-            let id = serde_json::to_string(&invalid.id).unwrap();
+            let id = invalid.id.to_string();
             show(id, invalid.into())
         }
         Ok(Message::Request(id, call)) => match ClientRequest::decode(&call) {
@@ -370,7 +370,7 @@ fn answer(input: &str) -> String {
                 request.method(),
                 serde_json::to_string(&request).unwrap()
             ),
-            Err(error) => show(serde_json::to_string(&id).unwrap(), error.into()),
+            Err(error) => show(id.to_string(), error.into()),
         },
         Ok(Message::Notification(call)) => match ClientNotification::decode(&call) {
             Ok(notification) => format!("{notification:?}"),
@@ -379,7 +379,7 @@ fn answer(input: &str) -> String {
         },
         Ok(Message::Response(response)) => format!(
             "response {} {:?}",
-            serde_json::to_string(&response.id).unwrap(),
+            response.id,
             response.outcome.map(|result| result.to_json().to_string())
         ),
     }

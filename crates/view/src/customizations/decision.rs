@@ -4,11 +4,10 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
     Customization, CustomizationEnablement, Enablement, SessionState, WorkspaceEnablement,
 };
-use serde::{Deserialize, Serialize};
+use agenthost_protocol::wire::Wire;
 
 /// The extent of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum DecisionScope {
     /// This session.
     Session,

@@ -5,8 +5,8 @@ use agenthost_protocol::session::{
     ChildCustomization, ContainerBase, Customization, CustomizationBase, LoadState, SessionState,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Object;
-use serde::{Deserialize, Serialize};
+use agenthost_protocol::wire::{Object, Wire};
+use serde::Serialize;
 
 use super::code::{CodeApproval, CodeState};
 use super::decision::{DecisionScope, deciding_scope};
@@ -24,8 +24,7 @@ pub(super) const MAX_DESCRIPTION: usize = 400;
 pub(super) const MAX_MESSAGE: usize = 2_000;
 
 /// The kind of a customization.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum CustomizationKind {
     /// A plugin.
     Plugin,

@@ -1,14 +1,13 @@
 //! Lines of both texts, and the rows that show them.
 
 use agenthost_protocol::sorted::{SortedMap, SortedSet};
-use serde::{Deserialize, Serialize};
+use agenthost_protocol::wire::Wire;
 
 use super::layout::{SplitPlace, UnifiedPlace};
 use super::{FileDiff, LineTable};
 
 /// One of the two texts of a diff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum TextSide {
     /// The old text.
     Before,

@@ -5,7 +5,7 @@ mod tree;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use agenthost_protocol::sorted::sort_by_number;
+use agenthost_protocol::sorted::sort_by_key;
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser};
 
 use self::tree::TreeBuilder;
@@ -49,7 +49,7 @@ pub(super) fn parse_piece(
             (at, label_key(label), url.unwrap_or_default())
         })
         .collect();
-    sort_by_number(&mut defined, |(at, _, _)| *at as i128);
+    sort_by_key(&mut defined, |(at, _, _)| *at as i128);
     let mut builder = TreeBuilder::default();
     for (event, range) in parser.into_offset_iter() {
         let is_fence_open = is_open && is_open_fence(&event, source, range);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CHAT, Page, SESSION, slice, to_input};
-use crate::input::read_input;
+use agenthost_protocol::wire::read_input;
 
 const TERMINAL: &str = "ahp-terminal:/t1";
 

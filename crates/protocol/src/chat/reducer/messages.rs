@@ -10,7 +10,7 @@ use crate::chat::state::ChatState;
 use crate::ids::PendingMessageId;
 use crate::list::List;
 use crate::outcome::Outcome;
-use crate::sorted::sort_by_number;
+use crate::sorted::sort_by_key;
 
 impl ChatState {
     pub(super) fn set_pending_message(&mut self, action: &PendingMessageSet) -> Outcome {
@@ -74,7 +74,7 @@ impl ChatState {
         }
         // The sort is stable: messages that are not listed follow in their previous order.
         let mut reordered: Vec<_> = queue.iter().cloned().collect();
-        sort_by_number(&mut reordered, |message| {
+        sort_by_key(&mut reordered, |message| {
             ranks.get(&message.id).copied().unwrap_or(i128::MAX)
         });
         let reordered: List<PendingMessage> = reordered.into_iter().collect();

@@ -265,7 +265,7 @@ fn crt_5_a_request_with_a_string_id_is_a_request() {
             panic!("expected a request for {id}");
         };
         assert_eq!(call.method, "ping");
-        assert_eq!(serde_json::to_string(&read).unwrap(), id);
+        assert_eq!(read.to_string(), id);
     }
     // The error response to an unreadable message is not lost, either.
     let text = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no JSON"}}"#;
