@@ -343,7 +343,8 @@ fn a_long_text_has_rows_of_a_few_blocks_and_a_delta_changes_the_last_one() {
         8 open=false continues=true
         8 open=false continues=true
         4 open=false continues=false
-    "#]].assert_eq(&rows.collect::<Vec<_>>().join("\n"));
+    "#]]
+    .assert_eq(&rows.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
