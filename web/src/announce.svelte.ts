@@ -20,10 +20,10 @@ export function announcePatches(patches: Patch[]): void {
   if (told.size > MAX_TOLD) {
     told.clear();
   }
-  for (const { slice, set, order } of patches) {
+  for (const { slice, set, order, hasMore } of patches) {
     if (slice === "inbox") {
       announceInbox(Object.values(set ?? {}) as InboxRow[]);
-    } else if (slice === "timeline" && order === undefined) {
+    } else if (slice === "timeline" && order === undefined && !hasMore) {
       announceTimeline(Object.values(set ?? {}) as TimelineRow[]);
     }
   }

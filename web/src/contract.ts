@@ -209,7 +209,7 @@ export type ToolCallRow = {
 };
 export type TimelineRow = { key: string; turnId: string } & (
   | MessageRow
-  | { kind: "text"; blocks: Block[]; open: boolean }
+  | { kind: "text"; blocks: Block[]; open: boolean; /** The next row continues the text. */ continues?: true }
   | { kind: "reasoning"; blocks: Block[]; open: boolean; summary: string }
   | ToolCallRow
   | { kind: "plan"; entries: { text: string; status: "pending" | "running" | "done" }[] }
@@ -378,6 +378,8 @@ export type Patch = {
   order?: string[];
   splice?: { start: number; remove: number; keys: string[] };
   set?: Record<string, unknown>;
+  /** The worker sends the rest of the patch, with the order, in the next messages. */
+  hasMore?: true;
 };
 
 /** A run of text and the index of its class in `HIGHLIGHT_CLASSES`, 0 for none. */

@@ -1,7 +1,5 @@
 // Offsets of rows with different heights, of which only the visible ones exist. Pure: it knows no element.
 
-const ESTIMATED_HEIGHT = 56;
-
 export class RowLayout {
   private keys: readonly string[] = [];
   private positions = new Map<string, number>();
@@ -9,6 +7,9 @@ export class RowLayout {
   private offsets = new Float64Array(1);
   /** Offsets up to this index are up to date. */
   private valid = 0;
+
+  /** `estimate` gives the height of a row that was not drawn yet. */
+  constructor(private readonly estimate: (key: string) => number) {}
 
   get length(): number {
     return this.keys.length;
@@ -57,7 +58,8 @@ export class RowLayout {
   offsetAt(index: number): number {
     const wanted = Math.min(index, this.keys.length);
     for (; this.valid < wanted; this.valid += 1) {
-      const height = this.heights.get(this.keys[this.valid] as string) ?? ESTIMATED_HEIGHT;
+      const key = this.keys[this.valid] as string;
+      const height = this.heights.get(key) ?? this.estimate(key);
       this.offsets[this.valid + 1] = (this.offsets[this.valid] as number) + height;
     }
     return this.offsets[wanted] as number;

@@ -2,10 +2,12 @@
 // with them. Patches go to the page at most once a frame, and never before the page has applied the last ones.
 
 import { PageCore, type CoreEffect, type CoreInput } from "./bridge";
-import type { PageMessage, TextRun, WorkerMessage } from "./contract";
+import type { PageMessage, Patch, TextRun, WorkerMessage } from "./contract";
 import { loadState, saveState } from "./saved-state";
 
 const FRAME_MS = 16;
+/** Rows in one message at most, so that the page stays responsive while it reads many. */
+const MAX_MESSAGE_ROWS = 64;
 
 /** The bundler leaves an address in a variable alone. */
 const HIGHLIGHTER: string = "/highlight.js";
@@ -115,8 +117,10 @@ function apply(effect: CoreEffect): void {
       scheduleFrame();
       return;
     case "patch":
-      unapplied += 1;
-      scope.postMessage({ type: "patch", patches: effect.patches });
+      for (const patches of divide(effect.patches)) {
+        unapplied += 1;
+        scope.postMessage({ type: "patch", patches });
+      }
       return;
     case "terminalOutput":
       unapplied += 1;
@@ -129,6 +133,20 @@ function apply(effect: CoreEffect): void {
       void saveState(saveKey, effect.text);
       return;
   }
+}
+
+/** Puts the rows of large patches into messages of their own, before the order that contains them. */
+function* divide(patches: Patch[]): Generator<Patch[]> {
+  const last: Patch[] = [];
+  for (const patch of patches) {
+    const rows = Object.entries(patch.set ?? {});
+    let sent = 0;
+    for (; rows.length - sent > MAX_MESSAGE_ROWS; sent += MAX_MESSAGE_ROWS) {
+      yield [{ slice: patch.slice, set: Object.fromEntries(rows.slice(sent, sent + MAX_MESSAGE_ROWS)), hasMore: true }];
+    }
+    last.push(sent === 0 ? patch : { ...patch, set: Object.fromEntries(rows.slice(sent)) });
+  }
+  yield last;
 }
 
 function scheduleFrame(): void {

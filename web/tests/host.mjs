@@ -7,7 +7,8 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -24,6 +25,8 @@ const env = { ...process.env, HOME: join(folder, "home"), XDG_CONFIG_HOME: join(
 const port = await freePort();
 // The name that `agenthost pair` prints: cookies of this host reach no other port.
 const address = `http://agenthost-${port}.localhost:${port}/`;
+/** Hosts that run. */
+const hosts = new Set();
 let host;
 
 /** Runs `agenthost` and returns its output. */
@@ -46,6 +49,8 @@ function freePort() {
 
 async function spawnHost(port, data) {
   const child = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data-dir", data], { env, stdio: ["ignore", "ignore", "pipe"] });
+  hosts.add(child);
+  child.once("exit", () => hosts.delete(child));
   await new Promise((done, fail) => {
     child.once("exit", () => fail(new Error("the host did not start")));
     child.stderr.on("data", (text) => `${text}`.includes("listens on") && done());
@@ -57,6 +62,11 @@ async function endHost(child, signal) {
   const ended = new Promise((done) => child.once("exit", done));
   child.kill(signal);
   await ended;
+}
+
+/** Removes the folder of the host. Programs that the host started may still write after it has ended. */
+function removeFolder() {
+  return rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }
 
 async function startHost() {
@@ -259,9 +269,11 @@ mkdirSync(join(folder, "config/agenthost"), { recursive: true });
 // An ACP agent whose messages say what it does.
 const demo = resolve(import.meta.dirname, "../../crates/cli/tests/vscode/agent/demo.mjs");
 const agent = `[[agents]]\nid = "demo"\nname = "Demo agent"\ncommand = ["node", ${JSON.stringify(demo)}]\n`;
+// An agent that answers at once.
+const load = `[[agents]]\nid = "load"\nname = "Load"\ncommand = ["node", ${JSON.stringify(join(import.meta.dirname, "load-agent.mjs"))}]\n`;
 // An MCP server whose tools come with apps.
 const apps = `[[mcp_servers]]\nname = "weather"\ncommand = "node"\nargs = [${JSON.stringify(join(import.meta.dirname, "app-server.mjs"))}]\n`;
-writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${apps}`);
+writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${load}${apps}`);
 execFileSync("git", ["init", "-q"], { cwd: project });
 writeFileSync(join(project, "a.txt"), "one\n");
 
@@ -295,8 +307,9 @@ for (const name of names) {
     console.log(`FAILED  ${name}\n        ${`${error.message}`.split("\n").slice(0, 6).join("\n        ")}\n        ${shot}`);
   }
 }
-await browser.close();
-await stopHost("SIGTERM");
-rmSync(folder, { recursive: true, force: true });
 console.log(`${passed} of ${names.length} steps passed`);
-process.exit(passed === names.length ? 0 : 1);
+await browser.close();
+// A failed step may have left hosts of its own.
+await Promise.all([...hosts].map((child) => endHost(child, "SIGTERM")));
+await removeFolder();
+process.exit(names.length > 0 && passed === names.length ? 0 : 1);

@@ -3,9 +3,10 @@
 //! [`Timeline`] keeps the rows of the state that it saw last. A row is computed again only if the
 //! part of the state behind it was replaced: completed turns and response parts are compared by
 //! pointer. So a delta in a chat of any length costs one row. The key of a row is the id of its
-//! turn with the position of the part, which never changes.
+//! turn with the position of the part, which never changes. A long text has several rows.
 
 mod cache;
+mod part;
 mod plan;
 mod row;
 mod tool_call;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use agenthost_protocol::chat::{
-    ActiveTurn, ChatState, InputResponseKind, Message, MessageKind, ReasoningPart, ResponsePart,
-    Turn, TurnState,
+    ActiveTurn, ChatState, Message, MessageKind, ResponsePart, Turn, TurnState,
 };
 use agenthost_protocol::common::UsageInfo;
 use agenthost_protocol::ids::TurnId;
@@ -12,14 +11,11 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::timestamp::Timestamp;
 
 use super::Refresh;
-use super::row::{
-    FormOutcome, MessageDelivery, MessageSource, RowBody, RowKey, TimelineRow, TurnOutcome,
-};
-use super::tool_call::call_body;
+use super::part::{PartCache, PartPlace};
+use super::row::{MessageDelivery, MessageSource, RowBody, RowKey, TimelineRow, TurnOutcome};
 use crate::composer::attachment_rows;
-use crate::markdown::{MarkdownBlock, MarkdownDocument, parse_markdown};
-use crate::request::RequestCard;
-use crate::title::{blocks_of, first_line};
+use crate::markdown::parse_markdown;
+use crate::title::blocks_of;
 use crate::usage::{CostAmount, UsageRow};
 use crate::visible_text::visible_prose;
 
@@ -47,16 +43,6 @@ struct MessageCache {
     source: Weak<Message>,
     delivery: Option<MessageDelivery>,
     row: Arc<TimelineRow>,
-}
-
-#[derive(Debug)]
-struct PartCache {
-    source: Weak<ResponsePart>,
-    is_open: bool,
-    /// The parsed text of a part that may grow.
-    document: MarkdownDocument,
-    /// `None` if the part has an unknown kind.
-    row: Option<Arc<TimelineRow>>,
 }
 
 /// A turn of the state, running or ended.
@@ -148,7 +134,7 @@ impl TurnCache {
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Arc<TimelineRow>> {
         let message = self.message.iter().map(|message| &message.row);
-        let parts = self.parts.iter().filter_map(|part| part.row.as_ref());
+        let parts = self.parts.iter().flat_map(PartCache::rows);
         message.chain(parts).chain(&self.end)
     }
 
@@ -248,41 +234,14 @@ impl TurnCache {
         let parts = source.parts();
         let is_active = matches!(source, TurnSource::Active(_));
         let mut changed = self.parts.len() > parts.len();
-        self.parts.truncate(parts.len());
-        for (index, part) in parts.iter().enumerate() {
-            let is_open = is_active && index + 1 == parts.len() && is_streamed(part);
-            let known = self.parts.get_mut(index);
-            if let Some(cache) = &known
-                && is_source(&cache.source, part)
-                && cache.is_open == is_open
-            {
-                continue;
-            }
-            let mut document = known.map_or_else(MarkdownDocument::default, |cache| {
-                std::mem::take(&mut cache.document)
-            });
-            let body = part_body(part, &self.id, is_open, &mut document, refresh);
-            let row = body.map(|body| refresh.emit(self.row(&index.to_string(), body)));
-            let cache = PartCache {
-                source: Arc::downgrade(part),
-                is_open,
-                document: if is_open {
-                    document
-                } else {
-                    MarkdownDocument::default()
-                },
-                row,
+        self.parts.resize_with(parts.len(), PartCache::default);
+        for (index, (part, cache)) in parts.iter().zip(&mut self.parts).enumerate() {
+            let is_last = is_active && index + 1 == parts.len();
+            let place = PartPlace {
+                turn: &self.id,
+                index,
             };
-            match self.parts.get_mut(index) {
-                Some(slot) => {
-                    changed |= slot.row.is_some() != cache.row.is_some();
-                    *slot = cache;
-                }
-                None => {
-                    changed |= cache.row.is_some();
-                    self.parts.push(cache);
-                }
-            }
+            changed |= cache.refresh(part, is_last, place, refresh);
         }
         changed
     }
@@ -315,21 +274,8 @@ impl TurnCache {
 
 /// Returns `true` if the reference was made from this allocation. An action that changes a shared
 /// value moves it to another one.
-fn is_source<T>(source: &Weak<T>, value: &Arc<T>) -> bool {
+pub(super) fn is_source<T>(source: &Weak<T>, value: &Arc<T>) -> bool {
     Weak::as_ptr(source) == Arc::as_ptr(value)
-}
-
-/// Returns `true` if the text of the part grows while it is the last one of the response.
-fn is_streamed(part: &ResponsePart) -> bool {
-    match part {
-        ResponsePart::Markdown(_) | ResponsePart::Reasoning(_) => true,
-        ResponsePart::ContentRef(_)
-        | ResponsePart::ToolCall(_)
-        | ResponsePart::SystemNotification(_)
-        | ResponsePart::InputRequest(_)
-        | ResponsePart::Error(_)
-        | ResponsePart::Unknown(_) => false,
-    }
 }
 
 fn message_source(kind: &MessageKind) -> MessageSource {
@@ -340,62 +286,4 @@ fn message_source(kind: &MessageKind) -> MessageSource {
         MessageKind::Automation => MessageSource::Automation,
         MessageKind::SystemNotification | MessageKind::Unknown(_) => MessageSource::System,
     }
-}
-
-/// Returns the body of the row of a part; `None` for an unknown kind.
-fn part_body(
-    part: &ResponsePart,
-    turn: &TurnId,
-    is_open: bool,
-    document: &mut MarkdownDocument,
-    refresh: &Refresh<'_>,
-) -> Option<RowBody> {
-    let body = match part {
-        ResponsePart::Markdown(text) => RowBody::Text {
-            blocks: text_blocks(&text.content, is_open, document),
-            open: is_open,
-        },
-        ResponsePart::Reasoning(reasoning) => RowBody::Reasoning {
-            blocks: text_blocks(&reasoning.content, is_open, document),
-            open: is_open,
-            summary: reasoning_summary(reasoning),
-        },
-        ResponsePart::ToolCall(part) => call_body(&part.tool_call, turn, refresh.context)?,
-        ResponsePart::InputRequest(part) => RowBody::Form {
-            card: RequestCard::of_input(&refresh.context.scope, &part.request),
-            response: part.response.map(|response| match response {
-                InputResponseKind::Accept => FormOutcome::Accept,
-                InputResponseKind::Decline => FormOutcome::Decline,
-                InputResponseKind::Cancel => FormOutcome::Cancel,
-            }),
-        },
-        ResponsePart::SystemNotification(notice) => RowBody::Notice {
-            blocks: blocks_of(&notice.content),
-        },
-        ResponsePart::Error(error) => RowBody::Error {
-            message: error.error.message.clone(),
-            resumable: error.resumable == Some(true),
-        },
-        ResponsePart::ContentRef(content) => RowBody::Resource {
-            uri: content.uri.clone(),
-            content_type: content.content_type.clone(),
-        },
-        ResponsePart::Unknown(_) => return None,
-    };
-    Some(body)
-}
-
-fn text_blocks(
-    text: &str,
-    is_open: bool,
-    document: &mut MarkdownDocument,
-) -> Vec<Arc<MarkdownBlock>> {
-    document.update(text, is_open);
-    document.blocks().cloned().collect()
-}
-
-/// Returns the title of a reasoning part: its first line, without the marks of emphasis.
-fn reasoning_summary(reasoning: &ReasoningPart) -> String {
-    let line = first_line(&reasoning.content);
-    line.trim_matches(['*', '#', ' ']).to_owned()
 }

@@ -64,6 +64,9 @@ pub enum RowBody {
         blocks: Vec<Arc<MarkdownBlock>>,
         /// `true` while more text may follow.
         open: bool,
+        /// `true` if the next row continues the text.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        continues: bool,
     },
     /// Reasoning of the model.
     Reasoning {

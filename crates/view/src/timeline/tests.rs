@@ -185,13 +185,18 @@ fn a_delta_keeps_the_complete_blocks_of_its_part() {
     let text = "A paragraph.\n\n".repeat(100);
     let parts = json!([{"kind": "markdown", "id": "p1", "content": text}]);
     let mut fixture = Fixture::new(json!({"activeTurn": active("t1", parts)}));
-    let blocks = |patch: &TimelinePatch| match patch.set.last().map(|row| &row.body) {
-        Some(RowBody::Text { blocks, .. }) => blocks.clone(),
-        other => panic!("expected a text, found {other:?}"),
+    let blocks = |fixture: &Fixture| {
+        let rows = fixture.timeline.rows().filter_map(|row| match &row.body {
+            RowBody::Text { blocks, .. } => Some(blocks.clone()),
+            _ => None,
+        });
+        rows.flatten().collect::<Vec<_>>()
     };
-    let before = blocks(&fixture.update());
+    fixture.update();
+    let before = blocks(&fixture);
     let delta = json!({"type": "chat/delta", "turnId": "t1", "partId": "p1", "content": " part"});
-    let after = blocks(&fixture.act(delta));
+    fixture.act(delta);
+    let after = blocks(&fixture);
     let pairs = before.iter().zip(&after);
     let kept = pairs.filter(|(before, after)| Arc::ptr_eq(before, after));
     assert!(kept.count() >= 98);
@@ -293,4 +298,72 @@ fn earlier_turns_are_inserted_before_the_others() {
     let patch = fixture.update();
     assert_eq!(patch.splice.unwrap().keys.len(), 2);
     assert_eq!(costs(&fixture), "$1.00 $2.00 $0.50");
+}
+
+#[test]
+fn a_long_text_has_rows_of_a_few_blocks_and_a_delta_changes_the_last_one() {
+    let paragraphs = |count: usize| "A *paragraph*.\n\n".repeat(count);
+    let parts = json!([
+        {"kind": "reasoning", "id": "p1", "content": paragraphs(130)},
+        {"kind": "markdown", "id": "p2", "content": paragraphs(20)},
+    ]);
+    let mut fixture = Fixture::new(json!({"activeTurn": active("t1", parts)}));
+    let mut log = vec![brief(&fixture.update())];
+    for text in ["And", " more.\n\n", &paragraphs(6), "End"] {
+        let delta = json!({"type": "chat/delta", "turnId": "t1", "partId": "p2", "content": text});
+        log.push(brief(&fixture.act(delta)));
+    }
+    let complete = json!({"type": "chat/turnComplete", "turnId": "t1", "duration": 5});
+    log.push(brief(&fixture.act(complete)));
+    expect![[r#"
+        at 0 -0 +["t1/message", "t1/0", "t1/0.1", "t1/0.2", "t1/1", "t1/1.1", "t1/1.2"], set ["t1/message", "t1/0", "t1/0.1", "t1/0.2", "t1/1", "t1/1.1", "t1/1.2"]
+        set ["t1/1.2"]
+        set ["t1/1.2"]
+        at 7 -0 +["t1/1.3"], set ["t1/1.2", "t1/1.3"]
+        set ["t1/1.3"]
+        at 8 -0 +["t1/end"], set ["t1/1.3", "t1/end"]
+    "#]].assert_eq(&(log.join("\n") + "\n"));
+    let rows = fixture.timeline.rows().map(|row| match &row.body {
+        RowBody::Text {
+            blocks,
+            open,
+            continues,
+        } => format!("{} open={open} continues={continues}", blocks.len()),
+        RowBody::Reasoning {
+            blocks, summary, ..
+        } => format!("{} {summary:?}", blocks.len()),
+        _ => String::new(),
+    });
+    expect![[r#"
+
+        64 "A *paragraph*."
+        64 ""
+        2 ""
+        8 open=false continues=true
+        8 open=false continues=true
+        8 open=false continues=true
+        4 open=false continues=false
+    "#]]
+    .assert_eq(&rows.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_text_without_blocks_has_one_row_and_a_shorter_one_loses_rows() {
+    let text = |content: &str| {
+        let parts = json!([{"kind": "markdown", "id": "p1", "content": content}]);
+        ChannelState::Chat(Arc::new(chat(json!({"activeTurn": active("t1", parts)}))))
+    };
+    let mut fixture = Fixture::new(json!({}));
+    let mut log = Vec::new();
+    for content in ["", &"# Title\n".repeat(17), "short", ""] {
+        fixture.state = text(content);
+        log.push(brief(&fixture.update()));
+    }
+    expect![[r#"
+        at 0 -0 +["t1/message", "t1/0"], set ["t1/message", "t1/0"]
+        at 2 -0 +["t1/0.1", "t1/0.2"], set ["t1/message", "t1/0", "t1/0.1", "t1/0.2"]
+        at 2 -2 +[], set ["t1/message", "t1/0"]
+        set ["t1/message", "t1/0"]
+    "#]]
+    .assert_eq(&(log.join("\n") + "\n"));
 }
