@@ -152,7 +152,7 @@ export type InboxRow = {
   | { item: "request"; card: RequestCard }
   | { item: "code"; card: CodeCard }
   | { item: "token"; token: TokenRequirement }
-  | { item: "finished"; turnId?: string; text?: string }
+  | { item: "finished"; turnId?: string; text?: string; failed: boolean }
 );
 /** An answer that all cards of a group offer. */
 export type GroupAnswer = { label: string; kind: "approve" | "deny" };

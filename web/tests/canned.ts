@@ -137,7 +137,7 @@ function question(id: string, kind: FormCard["questions"][number]["kind"], label
 export const inbox: InboxRow[] = [
   { key: "i1", session: "ahp-session:/a1", sessionTitle: "Retry uploads with backoff", agent: "Claude Code", at: "2026-11-18T09:41:00Z", item: "request", card: approval },
   { key: "i2", session: "ahp-session:/w2", sessionTitle: "Image pipeline: AVIF and srcset", agent: "Codex", at: "2026-11-18T09:38:00Z", item: "request", card: form },
-  { key: "i3", session: "ahp-session:/w1", sessionTitle: "Dark theme for the docs", agent: "Claude Code", at: "2026-11-18T09:12:00Z", item: "finished", text: "The docs follow the system theme now; the toggle keeps its choice per device." },
+  { key: "i3", session: "ahp-session:/w1", sessionTitle: "Dark theme for the docs", agent: "Claude Code", at: "2026-11-18T09:12:00Z", item: "finished", failed: false, text: "The docs follow the system theme now; the toggle keeps its choice per device." },
 ];
 
 const RUST = `/// Delay before the next attempt, with full jitter.

@@ -107,7 +107,6 @@ impl ChatMapper {
         }
     }
 
-    /// Begins a turn of a chat.
     pub(crate) fn begin_turn(&mut self, chat: &Uri, turn: &TurnId) {
         self.terminals.begin_turn(chat, turn);
         let mut turn = MappedTurn::default();

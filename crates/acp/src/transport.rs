@@ -46,7 +46,6 @@ const MAX_BUFFERED_KIB: u32 = 2 * (MAX_LINE_BYTES / 1024) as u32;
 /// The number of bytes that are kept of output that is not a message.
 const NOISE_TAIL_BYTES: usize = 4 * 1024;
 
-/// A message of an agent.
 #[derive(Debug)]
 pub(crate) enum AgentMessage<T> {
     /// The parameters of a `session/update` notification.
@@ -71,7 +70,6 @@ pub(crate) type JsonParams = serde_json::Map<String, Value>;
 pub(crate) struct RequestResponder(v1::Responder<Value>);
 
 impl RequestResponder {
-    /// Responds with a result.
     pub(crate) fn respond(self, result: &impl Serialize) {
         let result = serde_json::to_value(result).unwrap_or_default();
         self.0.respond(result).ignore_closed();

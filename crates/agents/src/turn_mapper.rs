@@ -39,7 +39,6 @@ pub enum TurnEvent {
     ToolAnnounced(Box<ToolAnnounced>),
     /// More arguments of an announced tool call.
     ToolInput {
-        /// The id of the tool call.
         id: ToolCallId,
         /// The next part of the arguments.
         more: Option<String>,
@@ -51,7 +50,6 @@ pub enum TurnEvent {
     ToolReady(Box<ToolReady>),
     /// Content of a running tool call.
     ToolContent(ToolContent),
-    /// The result of a tool call.
     ToolCompleted(ToolCallId, Box<ToolCallResult>),
     /// The token usage of the turn so far.
     Usage(UsageInfo),
@@ -60,7 +58,6 @@ pub enum TurnEvent {
 /// The content of a running tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolContent {
-    /// The id of the tool call.
     pub id: ToolCallId,
     /// The complete content, which replaces the previous one.
     pub content: Vec<ToolResultContent>,
@@ -107,7 +104,6 @@ pub struct ToolAnnounced {
 /// The complete arguments of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolReady {
-    /// The id of the tool call.
     pub id: ToolCallId,
     /// A description of the call.
     pub message: MaybeMarkdown,

@@ -25,7 +25,6 @@ pub(crate) struct PageLink {
     pub(crate) link: String,
 }
 
-/// The address of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageAddress {
     base: String,

@@ -13,6 +13,8 @@
 //! [`ClientEngine`] to bring another transport; [`ResourceProvider`] serves content of the
 //! client to the host.
 
+#![warn(missing_docs)]
+
 #[cfg(feature = "transport")]
 mod client;
 mod engine;

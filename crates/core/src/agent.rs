@@ -90,7 +90,6 @@ pub enum AgentCommand {
         chat: Uri,
         /// The turn of the call.
         turn: TurnId,
-        /// Id of the tool call.
         call: ToolCallId,
         /// Approval or denial, with its details.
         decision: ToolCallDecision,
@@ -101,7 +100,6 @@ pub enum AgentCommand {
         chat: Uri,
         /// The turn of the request.
         turn: TurnId,
-        /// Id of the input request.
         request: InputRequestId,
         /// Kind of response: accepted, declined or cancelled.
         response: InputResponseKind,
@@ -126,7 +124,6 @@ pub enum AgentCommand {
         chat: Uri,
         /// The turn of the call.
         turn: TurnId,
-        /// Id of the tool call.
         call: ToolCallId,
         /// Result that the client returned.
         result: Box<ToolCallResult>,
@@ -171,7 +168,6 @@ pub enum AgentCommand {
         chat: Uri,
         /// The turn to steer.
         turn: TurnId,
-        /// Id of the pending message.
         id: PendingMessageId,
         /// Content of the steering message.
         message: Arc<Message>,
@@ -180,7 +176,6 @@ pub enum AgentCommand {
     UseTerminal {
         /// The chat that the terminal belongs to.
         chat: Uri,
-        /// URI of the terminal.
         terminal: Uri,
         /// The input or the new size.
         command: PtyCommand,
@@ -197,7 +192,6 @@ pub enum AgentCommand {
     },
     /// Removes the turns of a chat after `last_turn` from the agent's memory.
     Rewind {
-        /// URI of the chat.
         chat: Uri,
         /// The last turn to keep; `None` removes all turns.
         last_turn: Option<TurnId>,

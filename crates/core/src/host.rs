@@ -77,7 +77,6 @@ pub struct StoredHost {
 /// A channel whose state is in the store.
 #[derive(Debug, Clone)]
 pub struct StoredChannel {
-    /// URI of the channel.
     pub channel: Uri,
     /// The session that owns the channel; `None` for channels of the host itself.
     pub session: Option<Uri>,

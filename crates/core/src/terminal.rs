@@ -83,7 +83,6 @@ pub enum PtyCommand {
         /// Height in character rows.
         rows: u64,
     },
-    /// Writes input to the terminal.
     Write(TerminalInput),
     /// Changes the size of the terminal.
     Resize {

@@ -50,7 +50,6 @@ pub enum PluginSource {
     Archive(ArchiveLocation),
 }
 
-/// The location of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArchiveLocation {
     /// A file on this machine.

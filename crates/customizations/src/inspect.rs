@@ -64,7 +64,6 @@ pub enum CodeEntry {
     Hook {
         /// The name of the event, as the file spells it.
         event: String,
-        /// The declaration of the hook.
         hook: DeclaredHook,
     },
     /// An MCP server of the container.

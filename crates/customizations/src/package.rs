@@ -55,7 +55,6 @@ pub struct Package {
     full: bool,
 }
 
-/// A file of a package.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PackageFile {
     /// Text that may be parsed.

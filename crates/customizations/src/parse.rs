@@ -155,7 +155,6 @@ pub enum ItemDetail {
     Prompt(Arc<str>),
     /// The text of a rule.
     Rule(Arc<str>),
-    /// The declarations of hooks.
     Hooks(Vec<DeclaredHook>),
     /// The declaration of an MCP server.
     Server(DeclaredServer),

@@ -1,15 +1,12 @@
 //! The built files of the page, embedded in the binary.
 
-/// A file of the page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageFile {
     /// Path of the file in its URL.
     pub path: &'static str,
     /// MIME type of the file.
     pub content_type: &'static str,
-    /// The file.
     pub body: &'static [u8],
-    /// The file, compressed.
     pub gzip: &'static [u8],
     /// Digest of the file, for `ETag`.
     pub digest: &'static str,

@@ -23,15 +23,15 @@ mod slice_views;
 mod slices;
 mod terminals;
 mod tokens;
+mod updates;
 
-use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
-use agenthost_protocol::action::Action;
+use agenthost_client::{ClientEngine, EngineOptions, EnginePhase};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::connection::{
     ClientCapabilities, DeliveryOptions, Implementation, SubscribeParams, SubscribeView,
 };
-use agenthost_protocol::ids::{ClientId, ClientSeq};
+use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::RootState;
 use agenthost_protocol::rpc::Command;
@@ -54,9 +54,7 @@ use code_review::OpenReview;
 use files::FilesPanel;
 use link::LinkTracker;
 use new_session::{FirstMessage, PendingFork};
-use responses::{
-    PendingResponse, PendingResult, RejectionReport, ResponsePurpose, ResultConverter,
-};
+use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
 use saved_state::{KnownHost, SaveClock};
 use sessions::SessionTable;
 use settings::SettingsPanel;
@@ -203,67 +201,6 @@ impl PageCore {
         }
     }
 
-    fn handle_update(&mut self, update: ClientUpdate) {
-        match update {
-            ClientUpdate::Action(envelope) => {
-                self.mark_channel(&envelope.channel);
-                self.handle_file_changes(&envelope.channel, &envelope.action);
-                self.collect_output(&envelope.channel, &envelope.action);
-                if let Some(origin) = &envelope.origin
-                    && origin.client_id.as_str() == self.client_id
-                {
-                    self.finish_action(origin.client_seq, None);
-                }
-            }
-            ClientUpdate::Rejected { origin, reason } => {
-                self.dirty = DirtySlices::ALL;
-                let own = origin.filter(|origin| origin.client_id.as_str() == self.client_id);
-                if let Some(origin) = own {
-                    self.finish_action(origin.client_seq, Some(reason));
-                }
-            }
-            ClientUpdate::Notification(notification) => {
-                self.handle_notification(*notification);
-            }
-            // `handle_text` requests the session list whenever the connection becomes live.
-            ClientUpdate::Disconnected | ClientUpdate::Reconnected => self.dirty.link = true,
-            ClientUpdate::Resynced {
-                channels,
-                unconfirmed,
-            } => {
-                self.dirty = DirtySlices::ALL;
-                for (channel, pending) in unconfirmed {
-                    self.report_unconfirmed(&channel, pending);
-                }
-                for channel in channels {
-                    self.reset_output(&channel);
-                    self.mark_channel(&channel);
-                }
-            }
-        }
-    }
-
-    /// Marks the slices that show a channel.
-    fn mark_channel(&mut self, channel: &Uri) {
-        if Self::is_watch(channel) {
-            return;
-        }
-        self.dirty.link = true;
-        self.mark_unsaved();
-        if Some(channel) == self.chat.as_ref() {
-            self.dirty.chat = true;
-        } else if self.changes.is_open(channel) {
-            self.dirty.changes = true;
-            self.refresh_diff();
-        } else if self.annotations.is_open(channel) {
-            self.dirty.changes = true;
-        } else if Self::is_terminal(channel) {
-            self.dirty.panels = true;
-        } else {
-            self.dirty = DirtySlices::ALL;
-        }
-    }
-
     /// Returns an id that this client has not used before.
     fn new_id(&mut self) -> String {
         self.last_id += 1;
@@ -297,60 +234,6 @@ impl PageCore {
             ChannelState::Chat(state) => Some(state),
             _ => None,
         }
-    }
-
-    /// Dispatches an action for a command. The result of the command is that of the action.
-    fn dispatch(&mut self, id: u64, channel: &Uri, action: Action, restored: Option<String>) {
-        self.dispatch_with(id, channel, action, RejectionReport::Note { restored });
-    }
-
-    fn dispatch_with(&mut self, id: u64, channel: &Uri, action: Action, report: RejectionReport) {
-        let Some(engine) = &mut self.engine else {
-            return;
-        };
-        let is_mirrored = engine.state(channel).is_some();
-        match engine.dispatch(channel, action) {
-            Ok(client_seq) if is_mirrored => self.results.push(PendingResult {
-                client_seq,
-                command: id,
-                report,
-            }),
-            // The host confirms actions only to subscribers.
-            Ok(_) if self.link.is_live() => self.done(id),
-            Ok(_) => self.fail(id, "there is no connection to the host".to_owned()),
-            Err(error) => self.fail(id, error.to_string()),
-        }
-        self.mark_channel(&channel.clone());
-        // The page may be closed before there is a connection.
-        if !self.link.is_live() {
-            self.save_now();
-        }
-    }
-
-    /// Reports the result of the command behind an action. A rejected action is also shown as a
-    /// note, with the text that the user had entered. Returns `false` if no command of this page
-    /// has dispatched the action.
-    fn finish_action(&mut self, client_seq: ClientSeq, reason: Option<String>) -> bool {
-        if self.finish_quiet_action(client_seq, reason.as_deref()) {
-            return true;
-        }
-        let mut results = self.results.iter();
-        let Some(position) = results.position(|result| result.client_seq == client_seq) else {
-            return false;
-        };
-        let result = self.results.swap_remove(position);
-        self.finish_review(client_seq, reason.is_none());
-        match reason {
-            None => self.done(result.command),
-            Some(reason) => {
-                match result.report {
-                    RejectionReport::Note { restored } => self.add_note(reason.clone(), restored),
-                    RejectionReport::CommandOnly => {}
-                }
-                self.fail(result.command, reason);
-            }
-        }
-        true
     }
 
     fn add_note(&mut self, text: String, restored: Option<String>) {

@@ -13,17 +13,13 @@ use serde_json::value::RawValue;
     rename_all_fields = "camelCase"
 )]
 pub enum PageEffect {
-    /// Opens the socket.
     Connect {
         /// Address of the host.
         url: String,
     },
-    /// Sends a message.
     SendText {
-        /// The message.
         text: String,
     },
-    /// Closes the socket.
     Disconnect,
     /// Sets the timer, or cancels it.
     Wake {
@@ -35,7 +31,6 @@ pub enum PageEffect {
     WantFrame,
     /// Changes what the page shows.
     Patch {
-        /// Changed slices.
         patches: Vec<SlicePatch>,
     },
     /// Saves the state of the page; an empty text removes it.

@@ -26,9 +26,7 @@ pub(crate) use terminals::TerminalCommand;
 /// An input with the time at which it happened.
 #[derive(Debug, Input)]
 pub struct TimedInput {
-    /// Milliseconds since 1970.
     pub now: i64,
-    /// The input.
     pub input: PageInput,
 }
 
@@ -49,10 +47,7 @@ pub enum PageInput {
     /// The socket is open.
     SocketOpened {},
     /// The host sent a message.
-    SocketText {
-        /// The message.
-        text: String,
-    },
+    SocketText { text: String },
     /// The socket is closed, or could not be opened.
     SocketClosed {
         /// Reason of the close frame.
@@ -68,7 +63,6 @@ pub enum PageInput {
     Do {
         /// Id of the command, for its result.
         id: u64,
-        /// The command.
         command: PageCommand,
     },
     /// The timer has fired.
@@ -79,7 +73,6 @@ pub enum PageInput {
 
 /// A command of the user.
 #[derive(Debug, Input)]
-#[expect(missing_docs, reason = "fields are named like those of the protocol")]
 pub enum PageCommand {
     SelectSession {
         session: String,
@@ -213,7 +206,6 @@ pub struct NewAttachment {
     pub name: String,
     /// MIME type of the file.
     pub content_type: String,
-    /// Content in base64.
     pub data: String,
 }
 
@@ -228,10 +220,8 @@ pub enum FormResponse {
     Cancel,
 }
 
-/// The layout of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum DiffLayout {
-    /// One column.
     Unified,
     /// Old lines on the left, new lines on the right.
     Split,
@@ -244,6 +234,5 @@ pub enum GroupMode {
     Folder,
     /// One group per day.
     Time,
-    /// No groups.
     None,
 }

@@ -41,6 +41,7 @@
 //! # Ok::<(), wire::FromStrError>(())
 //! ```
 
+#![warn(missing_docs)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
 // The derive macro refers to this crate by name, also from inside of it.

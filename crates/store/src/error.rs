@@ -27,9 +27,7 @@ pub enum StoreError {
         copy.display()
     )]
     Damaged {
-        /// The path of the database.
         database: PathBuf,
-        /// The path of the copy.
         copy: PathBuf,
         /// The error message of SQLite.
         problem: String,

@@ -61,7 +61,6 @@ pub struct CommentThread {
     /// Progress of the thread's last change by this client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<ThreadDelivery>,
-    /// Comments, oldest first.
     pub entries: Vec<CommentRow>,
     /// Number of comments that are not shown.
     pub hidden_entries: usize,
@@ -111,7 +110,6 @@ pub struct CommentRow {
 pub struct CommentTotals {
     /// Threads that are not resolved.
     pub open: usize,
-    /// All threads.
     pub total: usize,
     /// Threads that are not shown.
     pub hidden: usize,
@@ -124,7 +122,6 @@ pub struct CommentTotals {
 pub struct ThreadContext<'a> {
     /// Id of this client.
     pub client_id: &'a str,
-    /// The open changeset.
     pub changeset: Option<&'a ChangesetState>,
     /// Threads with changes of this client that the host has not confirmed.
     pub unconfirmed: &'a SortedSet<AnnotationId>,

@@ -47,9 +47,7 @@ pub struct AwayDigest {
 pub struct AwayTurn {
     /// URI of the chat channel.
     pub chat: Uri,
-    /// Id of the turn.
     pub turn_id: TurnId,
-    /// Outcome of the turn.
     pub state: TurnOutcome,
     /// First line of the last answer, or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +62,6 @@ pub struct AwayAnswer {
     pub chat: Uri,
     /// Turn with the tool call.
     pub turn_id: TurnId,
-    /// Id of the tool call.
     pub call_id: ToolCallId,
     /// Title of the tool call.
     pub title: String,
@@ -162,7 +159,6 @@ impl AwayDigest {
     }
 }
 
-/// The turn and the id of a tool call.
 type CallKey<'a> = (&'a TurnId, &'a ToolCallId);
 
 impl AwayChat<'_> {

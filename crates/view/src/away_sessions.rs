@@ -29,7 +29,6 @@ pub struct AwaySummary {
     pub total: usize,
     /// Number of files that the sessions have changed in addition.
     pub files: u64,
-    /// Cost as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
 }

@@ -48,11 +48,9 @@ pub enum ChangesStatus {
     Error,
 }
 
-/// A changed file of a changeset.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeFileRow {
-    /// Id of the file in the changeset.
     pub key: ChangesetFileId,
     /// The change of the file.
     #[serde(flatten)]
@@ -67,7 +65,6 @@ pub struct ChangeFileRow {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationRow {
-    /// Id of the operation.
     pub id: OperationId,
     /// Display name of the operation.
     pub label: String,
@@ -79,7 +76,6 @@ pub struct OperationRow {
     /// Question to the user before a destructive operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<String>,
-    /// Status of the operation.
     pub status: OperationStatus,
     /// Error of the last run, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +94,6 @@ pub enum OperationScope {
     Range,
 }
 
-/// The status of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OperationStatus {

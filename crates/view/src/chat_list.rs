@@ -21,7 +21,6 @@ pub struct ChatRow {
     pub key: Uri,
     /// Title of the chat.
     pub title: String,
-    /// Origin of the chat.
     pub origin: ChatRowOrigin,
     /// Chat that this one was made from, or whose tool call spawned it.
     #[serde(skip_serializing_if = "Option::is_none")]

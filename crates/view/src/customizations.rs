@@ -61,7 +61,6 @@ pub struct CustomizationFilter {
 pub struct KindCount {
     /// Kind of the items.
     pub kind: CustomizationKind,
-    /// Their number.
     pub count: usize,
 }
 

@@ -21,7 +21,6 @@ const MAX_LINE_CHARS: usize = 10_000;
 /// The content of a file, as far as a client shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
-    /// Text.
     Text(TextContent),
     /// An image; the client reads its bytes.
     Image,
@@ -44,9 +43,7 @@ pub struct TextContent {
 /// The ends of the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum FileLineEnding {
-    /// `\n`.
     Lf,
-    /// `\r\n`.
     CrLf,
     /// Several kinds of line ends, or `\r` alone. An editor writes `\n` instead.
     Mixed,

@@ -54,7 +54,6 @@ pub struct FileRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileRowKind {
-    /// A folder.
     Folder,
     /// A file of any other type.
     File,
@@ -157,7 +156,6 @@ impl FileTree {
         &self.roots
     }
 
-    /// Sets the layout.
     pub fn set_layout(&mut self, layout: TreeLayout) {
         self.layout = layout;
     }
@@ -264,7 +262,6 @@ impl FileTree {
         self.shows_hidden || !entry.name.starts_with('.')
     }
 
-    /// Returns all rows.
     pub fn rows(&self) -> Vec<FileRow> {
         let mut rows = Vec::new();
         match (self.layout, &self.current, self.roots.as_slice()) {

@@ -35,7 +35,6 @@ pub struct InboxView {
     pub alike: Vec<InboxGroup>,
 }
 
-/// A row of the inbox.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InboxRow {
@@ -43,7 +42,6 @@ pub struct InboxRow {
     pub key: String,
     /// URI of the session channel.
     pub session: Uri,
-    /// Title of the session.
     pub session_title: String,
     /// Display name of the agent.
     pub agent: String,
@@ -77,10 +75,7 @@ pub enum InboxItem {
         card: CodeCard,
     },
     /// A token that an agent or an MCP server of the session requires.
-    Token {
-        /// The required token.
-        token: TokenRequirement,
-    },
+    Token { token: TokenRequirement },
     /// A session that has ended its work and was not read since.
     Finished {
         /// Turn that ended last, if known.

@@ -139,7 +139,6 @@ pub enum MarkdownBlock {
     },
 }
 
-/// An item of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListItem {

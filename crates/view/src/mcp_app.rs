@@ -75,7 +75,6 @@ pub struct AppDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AppHtml {
-    /// HTML as text.
     Text(String),
     /// HTML in UTF-8, encoded in base64.
     Base64(String),

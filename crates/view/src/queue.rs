@@ -8,13 +8,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueRow {
-    /// Id of the pending message.
     pub key: PendingMessageId,
     /// Way in which the message is delivered.
     pub kind: QueueKind,
     /// Text of the message.
     pub text: String,
-    /// Number of attachments.
     pub attachments: usize,
 }
 

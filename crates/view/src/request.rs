@@ -47,7 +47,6 @@ pub struct ApprovalCard {
     pub chat: Uri,
     /// Turn with the tool call.
     pub turn_id: TurnId,
-    /// Id of the tool call.
     pub call_id: ToolCallId,
     /// Machine-readable name of the tool.
     pub tool: String,
@@ -135,7 +134,6 @@ pub struct FormCard {
     pub session: Uri,
     /// URI of the chat to send the answer to.
     pub chat: Uri,
-    /// Id of the input request.
     pub request_id: InputRequestId,
     /// Title of the worker chat that asks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,7 +158,6 @@ pub struct SignInCard {
     pub session: Uri,
     /// URI of the chat with the tool call.
     pub chat: Uri,
-    /// Id of the tool call.
     pub call_id: ToolCallId,
     /// Title of the tool call as plain text.
     pub title: String,

@@ -50,7 +50,6 @@ pub struct SessionRow {
     pub agent: String,
     /// Id of the agent.
     pub provider: ProviderId,
-    /// Activity of the session.
     pub status: SessionActivity,
     /// `true` if the session changed since the user has read it.
     pub unread: bool,
@@ -80,7 +79,6 @@ pub struct SessionRow {
     pub branch: Option<String>,
 }
 
-/// A group of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionGroup {

@@ -84,10 +84,8 @@ pub struct SettingEntry {
     pub text: String,
 }
 
-/// A permitted value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SettingOption {
-    /// The value.
     pub value: Json,
     /// Display name of the value.
     pub label: String,
@@ -100,13 +98,10 @@ pub struct SettingOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SettingKind {
-    /// On or off.
     Boolean,
     /// One of the permitted values.
     Choice,
-    /// A text.
     Text,
-    /// A number.
     Number,
     /// A number without a fraction.
     Integer,
@@ -153,7 +148,6 @@ impl SettingKind {
 }
 
 impl SettingsForm {
-    /// Computes the form.
     pub fn compute(config: &RootConfigState) -> Self {
         let properties = config.schema.properties.iter();
         let fields = properties.take(MAX_FIELDS).map(|(key, schema)| {

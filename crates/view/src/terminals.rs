@@ -29,7 +29,6 @@ pub struct TerminalRow {
     /// Exit code of the program, if it has exited and the code is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// Owner of the terminal.
     pub owner: TerminalOwner,
     /// Id of the owner: the client, or the session.
     pub owner_id: String,
@@ -59,18 +58,14 @@ pub enum TerminalOwner {
 /// The size of a terminal in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TerminalSize {
-    /// Columns.
     pub cols: u64,
-    /// Rows.
     pub rows: u64,
 }
 
 /// The selection of a client that decides which terminals are its own.
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalContext<'a> {
-    /// Id of the client.
     pub client_id: &'a str,
-    /// The selected session.
     pub session: Option<&'a Uri>,
 }
 

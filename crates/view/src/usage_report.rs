@@ -35,11 +35,9 @@ pub struct UsageReport {
     pub days: Vec<UsageGroup>,
 }
 
-/// The usage of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnUsage {
-    /// Id of the turn.
     pub key: TurnId,
     /// First line of the message.
     pub label: String,
@@ -66,9 +64,7 @@ pub struct UsageGroup {
 /// The inputs of the report.
 #[derive(Debug, Clone, Copy)]
 pub struct UsageSource<'a> {
-    /// Selected session.
     pub session: Option<&'a SessionState>,
-    /// Selected chat.
     pub chat: Option<&'a ChatState>,
     /// Offset of the local time from UTC, which decides where a day begins.
     pub utc_offset_minutes: i64,
@@ -82,7 +78,6 @@ struct GroupSum {
 }
 
 impl UsageReport {
-    /// Computes the report.
     pub fn compute<'a>(
         source: UsageSource<'_>,
         sessions: impl IntoIterator<Item = &'a SessionSummary>,

@@ -254,7 +254,6 @@ impl ContentStore {
         }
     }
 
-    /// Opens the file of a content URI.
     fn open_content(&self, uri: &Uri) -> Result<(ContentAddress, File), FileError> {
         let address = match ContentAddress::parse(uri) {
             Some(Ok(address)) => address,

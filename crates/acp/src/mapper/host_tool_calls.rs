@@ -36,7 +36,6 @@ impl ChatMapper {
         collector.events
     }
 
-    /// Handles the completion of a tool call by a client.
     pub(crate) fn handle_client_tool_completed(&mut self, call: &ToolCallId) {
         if let Some(turn) = &mut self.turn {
             turn.tool_calls.handle_client_tool_completed(call);

@@ -27,7 +27,6 @@ const NAME_SEPARATORS: [&str; 8] = ["_", "__", "-", ".", "/", ":", "::", "]"];
 pub(crate) struct HostToolSet {
     /// The tools that clients execute.
     pub(crate) client_tools: Vec<ClientTool>,
-    /// The tools of MCP servers.
     pub(crate) server_tools: Vec<McpTool>,
 }
 

@@ -30,7 +30,6 @@ use crate::transport::schema::{
 };
 use display::DisplayStage;
 
-/// The tool calls of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct TurnToolCalls {
     calls: BTreeMap<ToolCallId, TrackedCall>,

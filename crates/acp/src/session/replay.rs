@@ -49,7 +49,6 @@ pub(crate) struct SessionReplay {
     session_events: Vec<MappedEvent>,
 }
 
-/// The purpose of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayPurpose {
     /// To continue a session that the host knows.
@@ -58,7 +57,6 @@ pub(crate) enum ReplayPurpose {
     Import,
 }
 
-/// A turn of the replay.
 #[derive(Debug)]
 pub(crate) struct ReplayedTurn {
     /// The id that the host gives the turn.

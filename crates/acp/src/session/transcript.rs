@@ -57,7 +57,6 @@ pub(crate) fn render_context(context: &ChatContext) -> String {
     }
 }
 
-/// Renders the message and the response of a turn.
 fn render_turn(message: &Message, parts: &List<ResponsePart>) -> String {
     let parts = parts.items().filter_map(|part| match part {
         ResponsePart::Markdown(part) => Some(truncate_part(&part.content).to_owned()),

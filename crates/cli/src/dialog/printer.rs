@@ -341,7 +341,6 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// Prints output of a terminal.
     fn print_output(&mut self, terminal: &Uri, text: &str) -> anyhow::Result<()> {
         match self.terminals.get_mut(terminal) {
             Some(terminal) if !self.on_terminal => {

@@ -67,7 +67,8 @@ fn a_folder_without_anything_says_where_to_begin() {
         directory.path(),
         &["customizations", "--agent", "nobody", &project],
         expect![[r#"
-            error: there is no agent `nobody` here; `agenthost agents` lists them
+            error: there is no agent `nobody` here
+            hint: `agenthost agents` lists them
             exit code 1
         "#]],
     );

@@ -37,7 +37,6 @@ pub enum AgentEvent {
     SteeringAccepted {
         /// The chat of the message.
         chat: Uri,
-        /// Id of the pending message.
         id: PendingMessageId,
     },
     /// The agent starts a turn by itself in a chat without an active turn. The kind of the
@@ -54,7 +53,6 @@ pub enum AgentEvent {
     TurnEnded {
         /// The chat of the turn.
         chat: Uri,
-        /// Id of the turn.
         turn: TurnId,
         /// The error, or `None` if the turn completed.
         error: Option<ErrorPart>,
@@ -109,7 +107,6 @@ pub enum AgentEvent {
     AuthRequired,
     /// The agent opened a terminal that clients can subscribe to.
     TerminalOpened {
-        /// URI of the terminal.
         terminal: Uri,
         /// Initial state of the terminal.
         state: Box<TerminalState>,
@@ -118,7 +115,6 @@ pub enum AgentEvent {
     },
     /// An action in a terminal that the agent opened.
     Terminal {
-        /// URI of the terminal.
         terminal: Uri,
         /// The action to apply.
         action: Box<TerminalAction>,

@@ -73,9 +73,7 @@ pub enum CheckpointId {
 /// Reference to a turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnRef {
-    /// URI of the chat.
     pub chat: Uri,
-    /// Id of the turn.
     pub turn: TurnId,
 }
 
@@ -114,7 +112,6 @@ pub struct SurveyedEdits {
     pub confirmed: Vec<FileEdit>,
 }
 
-/// An endpoint of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffEndpoint {
     /// The last commit of the branch.

@@ -22,7 +22,6 @@ use crate::host::step::Env;
 pub enum RecoveryOutcome {
     /// The logged actions after a cursor.
     Replay {
-        /// URI of the channel.
         channel: Uri,
         /// Sequence number that the client has seen.
         after: ServerSeq,

@@ -196,7 +196,6 @@ pub enum CustomizationEvent {
     },
     /// The result of a hook check.
     ToolChecked {
-        /// The id of the check.
         id: HookCheckId,
         /// The reason if a hook denied the tool call.
         verdict: Result<(), HookDenial>,

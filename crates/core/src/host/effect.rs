@@ -60,7 +60,6 @@ pub enum StoreWrite {
     SeqUsed(ServerSeq),
     /// Stores a new channel.
     ChannelCreated {
-        /// URI of the channel.
         channel: Uri,
         /// The session that owns the channel; `None` for channels of the host itself.
         session: Option<Uri>,
@@ -71,14 +70,12 @@ pub enum StoreWrite {
     },
     /// Deletes a channel for good.
     ChannelRemoved {
-        /// URI of the channel.
         channel: Uri,
         /// The last sequence number before the removal.
         seq: ServerSeq,
     },
     /// Moves a channel to another session.
     ChannelMoved {
-        /// URI of the channel.
         channel: Uri,
         /// The session that owns it now.
         session: Uri,
@@ -105,7 +102,6 @@ pub enum Effect {
     Respond {
         /// The connection that sent the request.
         connection: ConnectionId,
-        /// The id of the request.
         id: RequestId,
         /// The result or the error.
         result: Result<ResponseBody, RpcError>,
@@ -116,7 +112,6 @@ pub enum Effect {
         connection: ConnectionId,
         /// The id that the response will carry.
         id: RequestId,
-        /// The request of the host.
         request: Box<HostRequest>,
     },
     /// Publishes an action to subscribers of the current release.
@@ -155,7 +150,6 @@ pub enum Effect {
     },
     /// Sends a notification to some clients.
     Notify {
-        /// The notification of the host.
         notification: Arc<HostNotification>,
         /// The connections of the recipients.
         to: Vec<ConnectionId>,
@@ -295,7 +289,6 @@ pub enum ResponseBody {
     Null,
     /// An empty JSON object.
     Empty,
-    /// The result of `initialize`.
     Initialize(Box<InitializeResult>),
     /// The result of `reconnect`: the logged actions of some channels in a range. The log is
     /// read when the response is encoded.
@@ -323,25 +316,16 @@ pub enum ResponseBody {
         /// The visibility of MCP Apps for this client.
         apps: AppVisibility,
     },
-    /// The result of `subscribe`.
     Subscribe(Box<SubscribeResult>),
     /// The result of `listSessions`.
     ListSessions(ListSessionsResult),
-    /// The result of `resolveSessionConfig`.
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
-    /// The result of `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
-    /// The result of `createResourceWatch`.
     CreateResourceWatch(CreateResourceWatchResult),
-    /// The result of `resourceRead`.
     ResourceRead(Box<ResourceReadResult>),
-    /// The result of `resourceList`.
     ResourceList(ResourceListResult),
-    /// The result of `resourceResolve`.
     ResourceResolve(Box<ResourceResolveResult>),
-    /// The result of `completions`.
     Completions(CompletionsResult),
-    /// The result of `invokeChangesetOperation`.
     ChangesetOperation(Box<InvokeChangesetOperationResult>),
     /// The result of `moveChat`.
     MoveChat(MoveChatResult),

@@ -87,7 +87,6 @@ pub enum Input {
     /// A channel was loaded from the store, because the next input needs it. See
     /// `Host::missing_channels`.
     ChannelLoaded {
-        /// URI of the channel.
         channel: Uri,
         /// The state, possibly without its oldest turns.
         loaded: LoadedChannel,
@@ -228,7 +227,6 @@ pub enum Input {
     HostRequestTimedOut {
         /// The connection that the request was sent to.
         connection: ConnectionId,
-        /// The id of the request.
         id: RequestId,
     },
     /// The eviction interval has passed. The host evicts idle channels from memory; the store
@@ -280,7 +278,6 @@ pub enum LoadExtent {
 /// A channel that has to be loaded before a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelNeed {
-    /// URI of the channel.
     pub channel: Uri,
     /// The part that is needed.
     pub extent: LoadExtent,

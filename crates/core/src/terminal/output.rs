@@ -27,7 +27,6 @@ const TRIMMED_OUTPUT_BYTES: usize = 256 * 1024;
 /// Overhead of a part in addition to its output, so that many small parts count as well.
 const PART_OVERHEAD_BYTES: usize = 100;
 
-/// An event of a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalEvent {
     /// The program has written output.

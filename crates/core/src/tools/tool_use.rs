@@ -25,7 +25,6 @@ pub struct ToolUse {
     pub session: Uri,
     /// Channel URI of the chat.
     pub chat: Uri,
-    /// The phase of the hooks.
     pub phase: ToolHookPhase,
     /// The names of the tool. Hooks receive the first. A hook that matches any of them applies
     /// to this use.

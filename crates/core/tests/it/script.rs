@@ -90,7 +90,7 @@ use agenthost_core::{
     TerminalEvent,
 };
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RequestId, RpcError};
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
@@ -462,7 +462,10 @@ impl Runner<'_> {
         let asked = &mut self.world.asked;
         let index = asked.iter().position(|(other, _)| *other == connection);
         let (_, id) = asked.remove(index.unwrap()).unwrap();
-        self.send(connection, &json!({"jsonrpc": "2.0", "id": id, how: what}))
+        self.send(
+            connection,
+            &json!({"jsonrpc": "2.0", "id": json_of(&id), how: what}),
+        )
     }
 
     fn start_turn(
@@ -552,6 +555,11 @@ fn found(path: &str) -> FileMatch {
 pub(crate) fn word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     (word, rest.trim())
+}
+
+/// Returns the id of a request as JSON.
+pub(crate) fn json_of(id: &RequestId) -> Json {
+    serde_json::from_str(&id.to_string()).unwrap()
 }
 
 pub(crate) fn object(text: &str) -> Json {

@@ -331,7 +331,7 @@ fn agents_call_tools_of_clients() {
                 c1: 28 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000017","invocationMessage":"look","toolInput":"{}"}
                 await execute:call-00000000000000000000000000000017@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             tools s1 abandoned 5
-                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent has abandoned the call","error":{"message":"The agent has abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017"}
+                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"the agent abandoned the call","error":{"message":"the agent abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017"}
                 agent s1: completed call-00000000000000000000000000000017 false
             tools s1 called 6 look {}
                 await what is told of 6 150
@@ -345,7 +345,7 @@ fn agents_call_tools_of_clients() {
                 agent s1: cancel t1
                 customizations: t1 ended
                 changes s1: mark after t1, chat since before t1
-                tools: answer 6 false Some(Object {"message": String("The turn has ended")})
+                tools: answer 6 false Some(Object {"message": String("the turn has ended")})
             tools s1 called 7 look {}
                 await what is told of 7 150
             agent s1 chat/toolCallStart {"turnId": "t2", "toolCallId": "k9", "toolName": "look", "displayName": "look", "contributor": {"kind": "client", "clientId": "a"}}

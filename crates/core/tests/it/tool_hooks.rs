@@ -173,7 +173,7 @@ fn a_turn_that_ends_takes_what_waits_along() {
                 customizations: t1 ended
                 changes s1: mark after t1, chat since before t1
                 customizations: drop check 1
-                tools: pass 5 Err("The turn has ended")
+                tools: pass 5 Err("the turn has ended")
                 customizations: drop check 2
             customized s1 checked 1 late
                 nothing
@@ -182,19 +182,19 @@ fn a_turn_that_ends_takes_what_waits_along() {
             agent s1 error t2
                 c1: 11 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"it broke"}},"turnId":"t2","duration":0}
                 c1: 12 s1 session/chatUpdated {"changes":{"status":2,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"s1.chat"}
-                tools: pass 6 Err("The turn has ended")
+                tools: pass 6 Err("the turn has ended")
                 customizations: drop check 3
                 customizations: t2 ended
                 changes s1: mark after t2, chat since before t1
             tools s1 calling 7 run {}
                 customizations: check 4 ["run", "mcp__agenthost__run"] with {}
             tools s1 abandoned 7
-                tools: pass 7 Err("The agent has abandoned the call")
+                tools: pass 7 Err("the agent abandoned the call")
                 customizations: drop check 4
             tools s1 calling 8 run {}
                 customizations: check 5 ["run", "mcp__agenthost__run"] with {}
             c1 disposeSession s1
-                tools: pass 8 Err("The session has ended")
+                tools: pass 8 Err("the session has ended")
                 customizations: drop check 5
                 tools: end
                 customizations: forget
@@ -203,7 +203,7 @@ fn a_turn_that_ends_takes_what_waits_along() {
                 c1: 13 s1 session/chatRemoved {"chat":"s1.chat"}
                 c1: null
             tools s1 calling 9 run {}
-                tools: pass 9 Err("The session has ended")
+                tools: pass 9 Err("the session has ended")
             customized s1 checked 5
                 nothing
         "#]],
@@ -329,14 +329,14 @@ fn hooks_hear_of_calls_that_are_over() {
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
                 nothing
             tools s1 abandoned 1
-                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent has abandoned the call","error":{"message":"The agent has abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000011"}
+                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"the agent abandoned the call","error":{"message":"the agent abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000011"}
                 c1: 14 s1 session/inputNeededRemoved {"id":"execute:call-00000000000000000000000000000011@s1.chat"}
-                customizations: Failed ["look", "mcp__agenthost__look"] with {}: {"success":false,"pastTenseMessage":"The agent has abandoned the call","error":{"message":"The agent has abandoned the call"}}
+                customizations: Failed ["look", "mcp__agenthost__look"] with {}: {"success":false,"pastTenseMessage":"the agent abandoned the call","error":{"message":"the agent abandoned the call"}}
                 agent s1: completed call-00000000000000000000000000000011 false
             customized s1 hooks after
                 nothing
             tools s1 abandoned 2
-                c1: 18 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent has abandoned the call","error":{"message":"The agent has abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015"}
+                c1: 18 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"the agent abandoned the call","error":{"message":"the agent abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015"}
                 c1: 19 s1 session/inputNeededRemoved {"id":"execute:call-00000000000000000000000000000015@s1.chat"}
                 agent s1: completed call-00000000000000000000000000000015 false
             agent s1 adopt t0 {"text": "before", "origin": {"kind": "user"}} chat/toolCallComplete {"toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "x"}}

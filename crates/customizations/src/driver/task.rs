@@ -62,7 +62,6 @@ pub(super) struct DriverTask {
     pub(super) read_permits: Arc<Semaphore>,
 }
 
-/// A client and the URI of its package.
 pub(super) type PackageKey = (ClientId, Uri);
 
 /// The identity of the hooks of one item: the container and the item in it.

@@ -8,7 +8,6 @@ use agenthost_stdx::text::truncate_chars;
 
 use crate::parse::{DeclaredServer, DeclaredTransport};
 
-/// The values of placeholders.
 #[derive(Clone)]
 pub(crate) struct PlaceholderValues<'a> {
     /// The folder of the package's files.

@@ -18,7 +18,6 @@ use super::PageCore;
 use super::open_diff::OpenDiff;
 use super::responses::{RequestError, decode, encode};
 
-/// The panel of changes.
 #[derive(Debug, Default)]
 pub(super) struct ChangesPanel {
     pub(super) changeset: Option<Uri>,

@@ -47,7 +47,6 @@ struct RestorePreview {
     changesets: Vec<Uri>,
 }
 
-/// Slice `restore`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RestoreView<'a> {

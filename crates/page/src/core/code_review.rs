@@ -42,7 +42,6 @@ pub(super) struct OpenReview {
     is_changed: bool,
 }
 
-/// Slice `codeReview`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReviewView {

@@ -51,7 +51,6 @@ pub(super) enum LinkState {
     SignedOut,
 }
 
-/// Slice `link`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkView {

@@ -65,7 +65,6 @@ impl std::fmt::Debug for OpenDiff {
     }
 }
 
-/// Slice `diff`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DiffView {

@@ -24,6 +24,9 @@ pub(super) struct PendingResult {
     pub(super) client_seq: ClientSeq,
     pub(super) command: u64,
     pub(super) report: RejectionReport,
+    /// The channel of the action, if the engine had no state of it: the engine does not send the
+    /// action again after a lost connection.
+    pub(super) unmirrored: Option<Uri>,
 }
 
 /// The way in which the user learns that the host has rejected an action.

@@ -136,6 +136,13 @@ impl PageCore {
         }
         self.session = saved.session;
         self.chat = saved.chat;
+        // A large state is not saved, and a new one may not have arrived in time.
+        for channel in [self.session.clone(), self.chat.clone()]
+            .into_iter()
+            .flatten()
+        {
+            self.follow(&channel);
+        }
     }
 
     /// Handles an action that the host has not confirmed before it sent a new snapshot. If the

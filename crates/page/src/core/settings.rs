@@ -15,7 +15,6 @@ use super::slices::SliceCache;
 use crate::effect::SlicePatch;
 use crate::input::SettingsCommand;
 
-/// The settings panel.
 #[derive(Debug, Default)]
 pub(super) struct SettingsPanel {
     is_open: bool,

@@ -40,7 +40,6 @@ struct InboxGroups<'a> {
     alike: &'a [InboxGroup],
 }
 
-/// Slice `host`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct HostView<'a> {
@@ -77,7 +76,6 @@ struct TimelineState<'a> {
     older: bool,
 }
 
-/// Slice `chat`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ChatView<'a> {
@@ -98,7 +96,6 @@ struct ChatView<'a> {
     can_side_chat: bool,
 }
 
-/// Slice `changes`.
 #[derive(Debug, Serialize)]
 struct ChangesPanelView {
     #[serde(flatten)]

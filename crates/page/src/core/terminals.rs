@@ -62,7 +62,6 @@ impl OpenTerminal {
     }
 }
 
-/// Slice `terminals`.
 #[derive(Debug, Serialize)]
 struct TerminalsView {
     rows: Vec<TerminalRow>,
@@ -246,6 +245,7 @@ impl PageCore {
                 client_seq,
                 command: id,
                 report: RejectionReport::CommandOnly,
+                unmirrored: None,
             }),
             Err(error) => self.fail(id, error.to_string()),
         }

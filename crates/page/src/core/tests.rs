@@ -18,6 +18,7 @@ mod new_session;
 mod saved_state;
 mod settings;
 mod terminals;
+mod updates;
 
 const SESSION: &str = "shell:/s1";
 /// Default chat of that session. Every client derives it from the URI of the session.
@@ -29,7 +30,6 @@ struct Page {
     now: i64,
     /// Messages to the host that the test has not looked at.
     sent: Vec<Value>,
-    /// Results of commands.
     done: Vec<Value>,
     /// All effects of other kinds, by name.
     others: Vec<String>,

@@ -12,26 +12,38 @@ pub enum ChatCommand {
         selection: Option<String>,
     },
     /// Removes a chat permanently.
-    Close { chat: String },
+    Close {
+        chat: String,
+    },
     /// Moves a chat to a session, or to a new one.
     Move {
         chat: String,
         session: Option<String>,
     },
     /// Lists the files that a restore would change.
-    PreviewRestore { turn: String },
-    /// Closes the preview.
+    PreviewRestore {
+        turn: String,
+    },
     EndRestore {},
     /// Restores all files to their state before a turn.
-    RestoreFiles { turn: String },
+    RestoreFiles {
+        turn: String,
+    },
     /// Removes a turn and all later ones from the chat.
-    Truncate { turn: String },
+    Truncate {
+        turn: String,
+    },
     /// The page was hidden or shown.
-    SetHidden { hidden: bool },
+    SetHidden {
+        hidden: bool,
+    },
     /// Closes the summary of what happened meanwhile.
     DismissAway {},
     /// The usage panel was opened or closed.
-    WatchUsage { open: bool, utc_offset_minutes: i64 },
+    WatchUsage {
+        open: bool,
+        utc_offset_minutes: i64,
+    },
 }
 
 /// The relation of a new chat to the selected one.

@@ -71,7 +71,6 @@ impl Input for Secret {
     }
 }
 
-/// Omits the text.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")

@@ -11,7 +11,6 @@ pub enum FileCommand {
         /// Shows one folder at a time.
         flat: bool,
     },
-    /// Stops following changes.
     Hide {},
     Expand {
         uri: String,
@@ -27,7 +26,6 @@ pub enum FileCommand {
         shown: bool,
     },
     Refresh {},
-    /// Shows a file.
     Open {
         uri: String,
     },

@@ -29,6 +29,8 @@ fn cited_tests<'a>(row: &'a str, crates: &[&str]) -> Vec<CitedTest<'a>> {
             continue;
         }
         let quoted = tests.split('`').skip(1).step_by(2);
+        // Commands are quoted, too.
+        let quoted = quoted.filter(|path| !path.contains(' '));
         found.extend(quoted.map(|path| CitedTest { crate_name, path }));
     }
     found
@@ -42,14 +44,20 @@ fn exists(cited: &CitedTest<'_>) -> bool {
     WORKSPACE.files.iter().any(|source| {
         let path = source.path.trim_end_matches(".rs");
         let is_in_file = path.ends_with(&format!("/{file}")) || path.contains(&format!("/{file}/"));
-        source.crate_name == cited.crate_name
-            && is_in_file
-            && last.is_none_or(|last| {
-                ["fn", "mod"]
-                    .iter()
-                    .any(|kind| source.text.contains(&format!("{kind} {last}")))
-            })
+        let has_test = match last {
+            Some(test) => is_in_file && declares(&source.text, test),
+            // A test in the main file of an integration binary.
+            None => is_in_file || declares(&source.text, file),
+        };
+        source.crate_name == cited.crate_name && has_test
     })
+}
+
+/// Returns `true` if a file has a test or module, or a line with its name in a macro that makes it.
+fn declares(text: &str, name: &str) -> bool {
+    let declared = ["fn ", "mod "].map(|kind| format!("{kind}{name}"));
+    declared.iter().any(|declared| text.contains(declared))
+        || text.lines().any(|line| line.trim() == name)
 }
 
 #[test]

@@ -28,7 +28,6 @@ const MAX_MOVED_LINES: u32 = 2_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum ThreadPlace {
-    /// Below a row.
     Row {
         /// Index of the row.
         row: usize,

@@ -17,7 +17,6 @@ pub const MAX_REVIEW_BYTES: usize = 256 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewText {
-    /// The message.
     pub text: String,
     /// The message with hidden characters escaped.
     pub visible: String,

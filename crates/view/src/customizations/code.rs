@@ -37,7 +37,6 @@ pub struct CodeApproval {
 pub struct CodeCard {
     /// Id of the container in its session.
     pub container: String,
-    /// Key to approve.
     pub code: String,
     /// Name of the container.
     pub name: String,

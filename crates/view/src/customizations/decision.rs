@@ -9,11 +9,9 @@ use agenthost_protocol::wire::Wire;
 /// The extent of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum DecisionScope {
-    /// This session.
     Session,
     /// All sessions in the first folder of this session.
     Workspace,
-    /// All sessions.
     Global,
 }
 

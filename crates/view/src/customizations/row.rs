@@ -23,24 +23,16 @@ pub(super) const MAX_DESCRIPTION: usize = 400;
 /// Characters of an error that are shown.
 pub(super) const MAX_MESSAGE: usize = 2_000;
 
-/// The kind of a customization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum CustomizationKind {
-    /// A plugin.
     Plugin,
-    /// A watched folder.
     Directory,
-    /// A rule.
     Rule,
-    /// A skill.
     Skill,
-    /// A prompt.
     Prompt,
-    /// A custom agent.
     Agent,
     /// Hooks of an event.
     Hook,
-    /// An MCP server.
     McpServer,
 }
 
@@ -50,7 +42,6 @@ pub enum CustomizationKind {
 pub struct CustomizationRow {
     /// Id of the customization in the session.
     pub key: String,
-    /// Kind of the customization.
     pub kind: CustomizationKind,
     /// Name in one line.
     pub name: String,
@@ -89,7 +80,6 @@ pub struct CustomizationRow {
     pub children: Vec<CustomizationRow>,
 }
 
-/// The origin of a customization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CustomizationOrigin {
@@ -121,7 +111,6 @@ pub struct ContainerLoad {
 pub enum LoadKind {
     /// The host is reading it.
     Loading,
-    /// It was read.
     Loaded,
     /// It was read with problems.
     Degraded,

@@ -14,7 +14,6 @@ const PROBLEM_META_KEY: &str = "agenthost.problem";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerRow {
-    /// State of the server.
     pub state: ServerStateKind,
     /// Reason of an error, or a problem of a running server.
     #[serde(skip_serializing_if = "Option::is_none")]

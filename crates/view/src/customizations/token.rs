@@ -59,7 +59,6 @@ pub struct AgentTokens {
     pub key: String,
     /// Display name of the agent.
     pub label: String,
-    /// Its resources.
     pub resources: Vec<AgentResource>,
 }
 

@@ -9,9 +9,7 @@ use super::{FileDiff, LineTable};
 /// One of the two texts of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Wire)]
 pub enum TextSide {
-    /// The old text.
     Before,
-    /// The new text.
     After,
 }
 

@@ -24,7 +24,6 @@ pub(super) enum WordKind {
 #[derive(Clone, Debug)]
 pub(super) struct QueryWord {
     pub(super) kind: WordKind,
-    /// Not empty.
     pub(super) chars: Vec<char>,
     /// `true` if the label must start with the word.
     pub(super) at_start: bool,

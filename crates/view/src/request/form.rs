@@ -51,7 +51,6 @@ pub struct QuestionRow {
     pub secret: bool,
 }
 
-/// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum QuestionKind {

@@ -6,7 +6,6 @@ use serde::Serialize;
 /// The tool name of calls that show the plan of the agent.
 const PLAN_TOOL_NAME: &str = "update_plan";
 
-/// An entry of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanEntry {

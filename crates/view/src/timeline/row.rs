@@ -20,7 +20,6 @@ use crate::usage::UsageRow;
 #[serde(transparent)]
 pub struct RowKey(Arc<str>);
 
-/// A row of a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineRow {
@@ -112,9 +111,7 @@ pub enum RowBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         content_type: Option<String>,
     },
-    /// The end of the turn.
     TurnEnd {
-        /// Outcome of the turn.
         state: TurnOutcome,
         /// Duration of the turn, in milliseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +132,6 @@ pub struct ToolCallRow {
     pub name: String,
     /// Description of the operation as plain text.
     pub title: String,
-    /// Status of the call.
     pub status: CallStatus,
     /// Purpose of the call, as the agent describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,7 +286,6 @@ pub enum CallContent {
 pub enum MessageSource {
     /// A user of a client.
     User,
-    /// The agent itself.
     Agent,
     /// A tool, for example with the prompt of a worker.
     Tool,
@@ -322,7 +317,6 @@ pub enum FormOutcome {
     Cancel,
 }
 
-/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TurnOutcome {

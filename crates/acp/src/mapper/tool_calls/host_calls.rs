@@ -83,7 +83,6 @@ impl TurnToolCalls {
         self.unannounced.push(unannounced);
     }
 
-    /// Handles the completion of a tool call by a client.
     pub(crate) fn handle_client_tool_completed(&mut self, id: &ToolCallId) {
         if let Some(call) = self.calls.get_mut(id) {
             call.stage = CallStage::Ended;

@@ -23,7 +23,6 @@ const BASE_RETRY_DELAY: Millis = Millis(10_000);
 /// Upper limit of the backoff.
 const MAX_RETRY_DELAY: Millis = Millis(10 * 60_000);
 
-/// The failures of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFailure {
     /// The number of failures in a row.

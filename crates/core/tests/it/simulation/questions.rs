@@ -3,6 +3,7 @@
 use agenthost_protocol::chat::MessageKind;
 
 use super::*;
+use crate::script::json_of;
 
 impl Simulation {
     /// Returns a message, sometimes with attachments that only its sender has.
@@ -39,7 +40,7 @@ impl Simulation {
         let stranger = self.connection().filter(|_| self.chance.chance(0.1));
         let connection = stranger.unwrap_or(connection);
         if self.world.clients.contains_key(&connection) {
-            let message = json!({"jsonrpc": "2.0", "id": id, how: what});
+            let message = json!({"jsonrpc": "2.0", "id": json_of(&id), how: what});
             self.world.step(Input::Received {
                 connection,
                 message: received(&message.to_string()),

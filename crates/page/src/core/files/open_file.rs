@@ -35,7 +35,6 @@ pub(super) struct OpenFile {
     revision: u64,
 }
 
-/// Slice `file`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OpenFileView<'a> {

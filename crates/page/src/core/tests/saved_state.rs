@@ -118,3 +118,24 @@ fn a_hidden_page_saves_its_changes_once() {
     page.input(json!({"kind": "hidden"}));
     assert_eq!(page.saved, None);
 }
+
+/// A state that is too large, or that arrived after the last save, is requested again.
+#[test]
+fn a_selected_chat_without_a_saved_state_is_loaded() {
+    let mut page = Page::open();
+    page.command(json!({"op": "selectSession", "session": SESSION}));
+    page.input(json!({"kind": "socketClosed", "code": 1006, "reason": ""}));
+    page.input(json!({"kind": "hidden"}));
+    let saved = page.saved.unwrap();
+    let mut page = Page::closed(Some(&saved));
+    page.input(json!({"kind": "socketOpened"}));
+    let root = json!({"kind": "replay", "channel": "ahp-root://", "actions": []});
+    page.answer("reconnect", &json!({"channels": [root]}));
+    let subscribed: Vec<_> = page
+        .sent
+        .iter()
+        .filter(|message| message["method"] == "subscribe")
+        .map(|message| message["params"]["channel"].clone())
+        .collect();
+    assert!(subscribed.contains(&json!(SESSION)), "{:?}", page.sent);
+}

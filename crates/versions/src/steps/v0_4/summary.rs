@@ -32,7 +32,6 @@ pub(super) fn downgrade_summary(context: &TranslationContext<'_>, summary: &mut 
     }
 }
 
-/// Downgrades a partial summary.
 pub(super) fn downgrade_partial_summary(summary: &mut Object) {
     remove_fields(summary, &["_meta"]);
     for field in ["createdAt", "modifiedAt"] {

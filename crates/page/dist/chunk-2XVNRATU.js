@@ -1,0 +1,1 @@
+import{f as e}from"./chunk-ZHL25AIB.js";e();
