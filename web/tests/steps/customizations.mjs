@@ -144,7 +144,7 @@ export const steps = {
     assert.deepEqual(other.errors, []);
     await other.context().close();
 
-    await page.getByRole("searchbox", { name: "Filter customizations" }).fill("releas");
+    await page.getByRole("searchbox", { name: "Filter customizations" }).fill("rel");
     await tree.getByText("Makes a release").waitFor();
     await tree.getByText("Deploys the").waitFor({ state: "detached" });
     await page.getByRole("searchbox", { name: "Filter customizations" }).fill("nothing-like-this");

@@ -124,7 +124,7 @@ export const steps = {
     const path = dialog.getByRole("combobox", { name: "Path of the folder" });
     await dialog.getByRole("option", { name: "alpha", exact: true }).waitFor();
     await check(page, assert, "dialog");
-    await path.fill(`${project}/alph`);
+    await path.fill(`${project}/alpha`);
     await dialog.getByRole("option", { name: "alps" }).waitFor({ state: "detached" });
     await path.press("Tab");
     assert.equal(await path.inputValue(), `${project}/alpha/`);
