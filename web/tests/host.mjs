@@ -291,9 +291,12 @@ for (const file of readdirSync(folderOfSteps).sort()) {
 }
 const tools = { browser, newDevice, newSession, agenthost, project, data, address, stopHost, startHost, startOther, assert, DESKTOP, PHONE };
 const phone = () => newDevice(browser, { viewport: PHONE, name: "phone" });
-// Times mean little on a machine that does other work: PAGE_BUDGETS=0 leaves their steps out.
-const isBudget = (name) => /^(budgets|speed): /.test(name);
-const names = Object.keys(steps).filter((name) => name.includes(wanted) && (process.env.PAGE_BUDGETS !== "0" || !isBudget(name)));
+// PAGE_BRIEF=1 runs one step of each subject, and none that measures times: those mean little beside other work.
+const subjectOf = (name) => /^([a-z]+): /.exec(name)?.[1];
+const isFirst = (name, index, all) => all.findIndex((other) => subjectOf(other) === subjectOf(name)) === index;
+const isBrief = (name, index, all) => subjectOf(name) === undefined || (!["budgets", "speed"].includes(subjectOf(name)) && isFirst(name, index, all));
+const chosen = Object.keys(steps).filter((name) => name.includes(wanted));
+const names = process.env.PAGE_BRIEF === "1" ? chosen.filter(isBrief) : chosen;
 const page = await newDevice(browser);
 page.setDefaultTimeout(15_000);
 for (const name of names) {
