@@ -3,8 +3,8 @@
 // The output depends only on the sources and the lock file: file names are fixed, paths are relative to this folder,
 // and nothing contains a time. `--mock` replaces the worker by one that plays canned patches.
 
-import { appendFile, cp, mkdir, readFile, rm } from "node:fs/promises";
-import { dirname, relative, resolve } from "node:path";
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 import { compile, compileModule } from "svelte/compiler";
@@ -89,12 +89,39 @@ const builds = [
     },
   },
 ];
+const outputs = {};
 for (const build of builds) {
-  const result = await esbuild.build({ ...options, ...build });
+  const result = await esbuild.build({ ...options, ...build, metafile: true });
+  Object.assign(outputs, Object.fromEntries(Object.entries(result.metafile.outputs).map(([path, output]) => [basename(path), output])));
   if (result.warnings.length > 0) {
     process.exitCode = 1;
   }
 }
+
+/** Adds the files that a file imports at once, in any depth. */
+function addImports(name, found) {
+  for (const { path, kind } of outputs[name].imports) {
+    const imported = basename(path);
+    if (kind === "import-statement" && !found.has(imported)) {
+      found.add(imported);
+      addImports(imported, found);
+    }
+  }
+  return found;
+}
+
+/** Names the parts of the page in the service worker, which loads those of the shell before they are used. */
+async function fillServiceWorker() {
+  const path = resolve(target, "sw.js");
+  const list = (names) => JSON.stringify([...names].sort().map((name) => `/${name}`));
+  const chunks = Object.keys(outputs).filter((name) => name.startsWith("chunk-"));
+  const source = await readFile(path, "utf8");
+  const filled = source
+    .replace("const SHELL_CHUNKS = [];", `const SHELL_CHUNKS = ${list(addImports("app.js", new Set()))};`)
+    .replace("const ALL_CHUNKS = [];", `const ALL_CHUNKS = ${list(chunks)};`);
+  await writeFile(path, filled);
+}
+await fillServiceWorker();
 const ofComponents = [...styles.keys()].sort().map((file) => styles.get(file));
 const css = await esbuild.transform(ofComponents.join("\n"), { loader: "css", minify: true, target: targets });
 await appendFile(resolve(target, "app.css"), css.code);

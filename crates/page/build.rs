@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a build script fails by panicking")]
 
 use std::fmt::Write;
-use std::io::Write as _;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 #[expect(unreachable_pub, reason = "the library exports this function")]
@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 mod content_type;
 
 use content_type::content_type;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
+use zopfli::{Format, Options};
 
 fn main() {
     println!("cargo::rerun-if-changed=dist");
@@ -21,7 +20,8 @@ fn main() {
     if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
         return;
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("dist");
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let folder = Path::new(&manifest).join("dist");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let entries =
         std::fs::read_dir(&folder).expect("crates/page/dist exists; ./web/build makes it");
@@ -41,10 +41,8 @@ fn main() {
         };
         println!("cargo::rerun-if-changed={}", file.display());
         let body = std::fs::read(&file).expect("read a file of dist");
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(&body).expect("compress a file");
         let gzip = out.join(format!("{name}.gz"));
-        std::fs::write(&gzip, encoder.finish().expect("compress a file")).expect("write a file");
+        std::fs::write(&gzip, compress(&body)).expect("write a file");
         let digest = Sha256::digest(&body);
         let digest = digest
             .iter()
@@ -64,4 +62,15 @@ fn main() {
     }
     code.push_str("];\n");
     std::fs::write(out.join("assets.rs"), code).expect("write assets.rs");
+}
+
+/// Compresses with Zopfli, whose gzip files are five percent smaller than those of zlib.
+fn compress(body: &[u8]) -> Vec<u8> {
+    let options = Options {
+        iteration_count: NonZeroU64::new(5).expect("not zero"),
+        ..Options::default()
+    };
+    let mut gzip = Vec::new();
+    zopfli::compress(options, Format::Gzip, body, &mut gzip).expect("compress a file");
+    gzip
 }

@@ -1,6 +1,6 @@
 // Files that the user adds to a message: by the file dialog, by pasting, or by dropping.
 
-import { readBase64 } from "./base64";
+import { decodeBase64, readBase64 } from "./base64";
 import type { NewAttachment } from "./contract";
 import { t } from "./strings";
 
@@ -46,6 +46,14 @@ export function releaseFiles(attachments: DraftAttachment[]): void {
 /** The attachments as a command has them. */
 export function toCommand(attachments: DraftAttachment[]): NewAttachment[] {
   return attachments.map(({ name, contentType, data }) => ({ name, contentType, data }));
+}
+
+/** A file that was part of a message before. */
+export function toDraft(file: NewAttachment): DraftAttachment {
+  lastKey += 1;
+  const size = Math.floor((file.data.length * 3) / 4);
+  const preview = file.contentType.startsWith("image/") ? URL.createObjectURL(new Blob([decodeBase64(file.data)], { type: file.contentType })) : undefined;
+  return { ...file, key: lastKey, size, ...(preview !== undefined && { preview }) };
 }
 
 /** The files of a paste or a drop, if there are any. */

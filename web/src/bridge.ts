@@ -6,7 +6,7 @@
 
 import type { Command, Patch } from "./contract";
 
-/** An event that the worker reports to the core. */
+/** An event that the worker reports to the frontend. */
 export type CoreInput =
   | { kind: "open"; url: string; clientId: string; name: string; saved?: string }
   | { kind: "socketOpened" }
@@ -19,7 +19,7 @@ export type CoreInput =
   | { kind: "timer" }
   | { kind: "frame" };
 
-/** A request of the core to the worker. `wake` without a delay cancels the timer. */
+/** A request of the frontend to the worker. `wake` without a delay cancels the timer. */
 export type CoreEffect =
   | { kind: "connect"; url: string }
   | { kind: "sendText"; text: string }
@@ -50,7 +50,7 @@ export class PageCore {
     return new PageCore(instance.exports as unknown as CoreExports);
   }
 
-  /** Passes one input and the present time to the core, and returns what it wants done, in order. */
+  /** Passes one input and the present time to the frontend, and returns what it wants done, in order. */
   step(input: CoreInput): CoreEffect[] {
     const bytes = this.encoder.encode(JSON.stringify({ now: Date.now(), input: tagged(input) }));
     const address = this.exports.page_alloc(bytes.length);

@@ -3,6 +3,7 @@
 import { flushSync } from "svelte";
 import { announcePatches } from "./announce.svelte";
 import type { Command, PageMessage, TextRun, WorkerMessage } from "./contract";
+import { BROWSER_KEY, CLIENT_KEY, NAME_KEY } from "./pairing";
 import { store } from "./store.svelte";
 import { showOutput } from "./terminal-output";
 import { scriptUrl } from "./trusted";
@@ -22,7 +23,7 @@ export async function openConnection(): Promise<void> {
     store.link = { state: "offline", error: "the worker of the page stopped", pending: 0 };
   };
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  post({ type: "open", url: `${scheme}://${location.host}/`, clientId: await claimClientId(), name: deviceName() });
+  post({ type: "open", url: `${scheme}://${location.host}/`, clientId: await claimClientId(), name: localStorage.getItem(NAME_KEY) ?? deviceName() });
   window.addEventListener("online", () => post({ type: "online" }));
   document.addEventListener("visibilitychange", () => {
     lastId += 1;
@@ -105,8 +106,8 @@ function receive(message: WorkerMessage): void {
  */
 async function claimClientId(): Promise<string> {
   if (!("locks" in navigator)) {
-    const kept = sessionStorage.getItem("agenthost.client") ?? `client-${Math.random().toString(36).slice(2, 10)}`;
-    sessionStorage.setItem("agenthost.client", kept);
+    const kept = sessionStorage.getItem(CLIENT_KEY) ?? `client-${Math.random().toString(36).slice(2, 10)}`;
+    sessionStorage.setItem(CLIENT_KEY, kept);
     return kept;
   }
   const browser = browserId();
@@ -129,7 +130,7 @@ function holdLock(name: string): Promise<boolean> {
 }
 
 function browserId(): string {
-  const kept = localStorage.getItem("agenthost.browser") ?? Math.random().toString(36).slice(2, 10);
-  localStorage.setItem("agenthost.browser", kept);
+  const kept = localStorage.getItem(BROWSER_KEY) ?? Math.random().toString(36).slice(2, 10);
+  localStorage.setItem(BROWSER_KEY, kept);
   return kept;
 }

@@ -63,6 +63,7 @@ export type SessionRow = {
   provider: string;
   status: SessionStatus;
   unread: boolean;
+  creationError?: string;
   archived: boolean;
   modifiedAt: string;
   added?: number;
@@ -92,6 +93,10 @@ export type ApprovalCard = {
   input?: string;
   /** The command or the arguments as they are, if they have hidden characters. */
   source?: string;
+  /** Arguments that are too large for the state. */
+  inputUri?: string;
+  /** Text that the call has returned, if its result waits. */
+  output?: string;
   folder?: string;
   worker?: string;
   risk?: string;
@@ -213,7 +218,7 @@ export type TimelineRow = { key: string; turnId: string } & (
   | { kind: "reasoning"; blocks: Block[]; open: boolean; summary: string }
   | ToolCallRow
   | { kind: "plan"; entries: { text: string; status: "pending" | "running" | "done" }[] }
-  | { kind: "form"; card: RequestCard; response?: FormResponse }
+  | { kind: "form"; card: RequestCard; response?: FormResponse; answeredBy?: string }
   | { kind: "notice"; blocks: Block[] }
   | { kind: "error"; message: string; resumable: boolean }
   | { kind: "resource"; uri: string; contentType?: string }
@@ -226,6 +231,8 @@ export type QueueRow = { key: string; kind: "queued" | "steering"; text: string;
 export type NamedId = { id: string; label: string };
 export type Composer = {
   draft: string;
+  /** Name of the device that wrote the draft, if it is another one. */
+  draftFrom?: string;
   running: boolean;
   canSteer: boolean;
   placeholder: "message" | "steer" | "readOnly";
@@ -277,7 +284,8 @@ export type LinkView = {
 };
 export type AgentChoice = { provider: string; label: string; description?: string; models: NamedId[]; canFork?: boolean; signIn?: string };
 /** `version` is that of the page. */
-export type HostView = { name: string; version?: string; hostVersion?: string; agents: AgentChoice[]; folders: string[]; home?: string };
+/** `scope` is that of this device; without one it may do everything. */
+export type HostView = { name: string; version?: string; hostVersion?: string; scope?: "read" | "operate"; agents: AgentChoice[]; folders: string[]; home?: string };
 export type ChatView = {
   session: string;
   chat: string;
@@ -292,17 +300,20 @@ export type ChatView = {
   status: SessionStatus;
   usage?: UsageRow;
   readOnly?: boolean;
+  /** Reason for which the session could not be created, and the message that waits because of it. */
+  creationError?: string;
+  unsent?: string;
   config: ConfigChip[];
 };
 /** A setting of the session that has a small set of values, such as the mode. */
 export type ConfigChip = { key: string; label: string; value?: string; options: NamedId[]; mutable: boolean };
-/** A message of the core to the user: an action that was rejected, or one that may have happened. */
+/** A message of the frontend to the user: an action that was rejected, or one that may have happened. */
 export type NoteRow = { id: string; tone: "info" | "error"; text: string; reason?: string; restored?: string };
 
 export type Command =
   | { op: "selectSession"; session: string }
   | { op: "selectChat"; chat: string }
-  | { op: "send"; chat?: string; text: string; attachments?: NewAttachment[]; steer?: boolean }
+  | { op: "send"; chat?: string; text: string; attachments?: NewAttachment[]; steer?: boolean; keepDraft?: boolean }
   | { op: "cancelTurn" }
   | { op: "resumeTurn" }
   | { op: "answerApproval"; key: string; optionId?: string; approve: boolean; editedInput?: string }

@@ -1,6 +1,7 @@
 // Pieces of a diff line: the styles of its code and the words that changed, cut at the borders of both.
 
 import type { TextRun, WordRanges } from "./contract";
+import { visibleOrder } from "./visible";
 
 export type LinePiece = { text: string; style: number; changed: boolean };
 
@@ -14,7 +15,7 @@ export function cutLine(text: string, words: WordRanges | undefined, runs: TextR
       const range = words?.find(([, stop]) => stop > at);
       const changed = range !== undefined && range[0] <= at;
       const border = range === undefined ? end : Math.min(end, changed ? range[1] : range[0]);
-      pieces.push({ text: text.slice(at, border), style, changed });
+      pieces.push({ text: visibleOrder(text.slice(at, border)), style, changed });
       at = border;
     }
   }

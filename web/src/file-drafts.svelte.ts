@@ -4,6 +4,7 @@ import { SvelteMap } from "svelte/reactivity";
 import { announce } from "./announce.svelte";
 import { request } from "./connection";
 import type { EditableText, LineEnding, SaveResult } from "./contract/files";
+import { store } from "./store.svelte";
 import { t } from "./strings";
 import { messageOf } from "./ui.svelte";
 
@@ -79,7 +80,8 @@ export function moveDrafts(from: string, to: string): void {
 }
 
 window.addEventListener("beforeunload", (event) => {
-  if ([...drafts.values()].some(({ dirty }) => dirty)) {
+  // A device that was signed out keeps nothing.
+  if (store.link.state !== "signedOut" && [...drafts.values()].some(({ dirty }) => dirty)) {
     event.preventDefault();
   }
 });

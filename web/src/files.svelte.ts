@@ -1,5 +1,6 @@
 // The files panel: what is asked of the user, and actions on files.
 
+import { tick } from "svelte";
 import { announce } from "./announce.svelte";
 import { decodeBase64 } from "./base64";
 import { request } from "./connection";
@@ -44,7 +45,7 @@ class FilesUi {
     this.choice = {
       text: t.files.leave(draft.label),
       options: [
-        { label: t.files.keepEditing, run: () => {} },
+        { label: t.files.keepEditing, run: focusEditor },
         {
           label: t.files.discard,
           kind: "danger",
@@ -74,7 +75,7 @@ class FilesUi {
     const result = await draft.save(etag, isNew);
     if (result.state === "conflict" || result.state === "deleted") {
       const deleted = result.state === "deleted";
-      const keep = { label: t.files.keepEditing, run: () => {} };
+      const keep = { label: t.files.keepEditing, run: focusEditor };
       const overwrite = {
         label: deleted ? t.files.createAgain : t.files.overwrite,
         kind: "danger" as const,
@@ -174,3 +175,8 @@ class FilesUi {
 }
 
 export const files = new FilesUi();
+
+/** Continues in the editor, once the dialog or the button that asked is gone. */
+export function focusEditor(): void {
+  void tick().then(() => document.querySelector<HTMLTextAreaElement>("textarea[data-editor]")?.focus({ preventScroll: true }));
+}

@@ -1,11 +1,17 @@
 // Pairing of this device with the host, by a code that works once. The host answers with a cookie that scripts cannot
 // read.
 
+import { dropStates } from "./saved-state";
+
 export type PairingResult = { kind: "paired" } | { kind: "refused"; status: number } | { kind: "unreachable" };
 
 export type DeviceInfo = { name: string; scope: "read" | "operate" | "terminal" };
 
-const PAIRED_KEY = "agenthost.paired";
+export const PAIRED_KEY = "agenthost.paired";
+/** Part of the ids of the clients in this browser, and the id of the client of a tab where Web Locks are missing. */
+export const BROWSER_KEY = "agenthost.browser";
+export const NAME_KEY = "agenthost.device";
+export const CLIENT_KEY = "agenthost.client";
 /** The message of a session that was not started yet. */
 export const NEW_SESSION_KEY = "agenthost.new";
 
@@ -24,7 +30,16 @@ export async function pairDevice(code: string, name: string): Promise<PairingRes
   const body = JSON.stringify({ code: code.trim().toUpperCase(), name: name.trim() });
   const headers = { "content-type": "application/json" };
   try {
-    return settle(await fetch("/pair", { method: "POST", headers, body }));
+    const result = settle(await fetch("/pair", { method: "POST", headers, body }));
+    if (result.kind === "paired") {
+      // The host knows another device now: the clients and states of the one before are not its own.
+      localStorage.removeItem(BROWSER_KEY);
+      sessionStorage.removeItem(CLIENT_KEY);
+      await dropStates();
+      // The host may have given it another name.
+      localStorage.setItem(NAME_KEY, (await describeDevice())?.name ?? name);
+    }
+    return result;
   } catch {
     return { kind: "unreachable" };
   }

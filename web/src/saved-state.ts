@@ -1,4 +1,4 @@
-// The last known state of the core, in IndexedDB, so that the page opens without the host. A browser may refuse the
+// The last known state of the frontend, in IndexedDB, so that the page opens without the host. A browser may refuse the
 // storage (private windows do); the page then starts empty.
 
 const DATABASE = "agenthost";
@@ -19,6 +19,15 @@ export async function saveState(key: string, text: string): Promise<void> {
     await run("readwrite", (store) => (text === "" ? store.delete(key) : store.put(text, key)));
   } catch (error) {
     console.warn("save the state of the page:", error);
+  }
+}
+
+/** Removes the states of all tabs. */
+export async function dropStates(): Promise<void> {
+  try {
+    await run("readwrite", (store) => store.clear());
+  } catch (error) {
+    console.warn("remove the saved states of the page:", error);
   }
 }
 

@@ -1,4 +1,4 @@
-// The state of the core as the page shows it. Rows are replaced as a whole, so nothing in them is made reactive: a patch
+// The state of the frontend as the page shows it. Rows are replaced as a whole, so nothing in them is made reactive: a patch
 // costs as much as the rows that it names.
 
 import type {

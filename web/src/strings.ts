@@ -32,6 +32,11 @@ export const t = {
     return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   },
   skip: "Skip to the message box",
+  scope: {
+    label: "Rights of this device",
+    read: "This device may only read. To do more, pair it again with “agenthost pair --scope operate”.",
+    operate: "This device may not use terminals. To do so, pair it again with “agenthost pair --scope terminal”.",
+  },
   close: "Close",
   cancel: "Cancel",
   back: "Back",
@@ -117,6 +122,9 @@ export const t = {
     status: { idle: "Idle", running: "Running", waiting: "Needs you", error: "Failed", creating: "Starting" },
     unread: "unread",
     untitled: "Untitled session",
+    notStarted: "Could not start",
+    notStartedLong: "This session could not start.",
+    tryAgain: "Try again",
     menu: (title: string) => `Actions for ${title}`,
     rename: "Rename",
     renamePrompt: "Title",
@@ -164,6 +172,7 @@ export const t = {
     failed: "Failed",
     dismiss: "Mark as read",
     alike: (count: number, label: string) => `${numbers.format(count)} alike: ${label}`,
+    alikeCount: (count: number) => `${numbers.format(count)} alike`,
     answerAll: (label: string, count: number) => `${label} (all ${count})`,
   },
 
@@ -184,6 +193,11 @@ export const t = {
     allow: "Allow once",
     deny: "Deny",
     answeredBy: (name: string) => `answered by ${name}`,
+    moreLines: (count: number) => `${plural(count, "more line", "more lines")} · Show all`,
+    readFirst: "Show all of it first. It can be denied at once.",
+    output: "Output",
+    largeInput: "The input is too large to be shown here.",
+    openInput: "Open the whole input",
   },
 
   form: {
@@ -198,6 +212,9 @@ export const t = {
     done: "I have done it",
     missing: "Answer the required questions first.",
     responses: { accept: "Answered", decline: "Declined", cancel: "Cancelled" },
+    by: (name: string) => ` by ${name}`,
+    otherDevice: "Answer of another device:",
+    useIt: "Use it",
     range: (min: number | undefined, max: number | undefined) =>
       min !== undefined && max !== undefined ? `${min} to ${max}` : min !== undefined ? `at least ${min}` : `at most ${max}`,
   },
@@ -269,6 +286,10 @@ export const t = {
     completions: "Suggestions",
     hint: "Enter sends · Shift+Enter new line · @ files · / commands",
     rejected: (reason: string) => `Not sent: ${reason}. Your text is back in the box.`,
+    draftOf: (device: string | undefined) => `Draft of ${device ?? "another device"}:`,
+    ownDraft: "Your text:",
+    useDraft: "Use it",
+    dismissDraft: "Discard this text",
   },
 
   queue: {

@@ -2,7 +2,7 @@
 
 import { MediaQuery, SvelteMap } from "svelte/reactivity";
 import { request } from "./connection";
-import type { Command, GroupMode, NoteRow } from "./contract";
+import type { Command, GroupMode, NewAttachment, NoteRow } from "./contract";
 import { store } from "./store.svelte";
 
 /** `panel` shows the panel that was picked under `more`. */
@@ -11,6 +11,15 @@ export const PANELS = ["changes", "files", "terminals", "customizations", "usage
 export type PanelName = (typeof PANELS)[number];
 export type ThemeName = "system" | "light" | "dark" | "contrast";
 export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };
+/** What the form of a new session begins with. */
+export type SessionPrefill = {
+  text: string;
+  provider?: string;
+  folder?: string;
+  model?: string;
+  config?: Record<string, string>;
+  attachments?: NewAttachment[];
+};
 export type Confirmation = { text: string; action: string; danger: boolean; run(): void };
 
 const THEME_KEY = "agenthost.theme";
@@ -19,6 +28,7 @@ class PageUi {
   tab = $state<PhoneTab>("sessions");
   /** The new-session view replaces the chat. */
   creating = $state(false);
+  prefill = $state.raw<SessionPrefill | undefined>();
   /** The list of sessions over the chat, on medium widths. */
   drawer = $state(false);
   /** The panel takes room beside the chat only on wide screens; elsewhere it covers the chat. */
@@ -77,7 +87,9 @@ class PageUi {
     this.tab = panel === "changes" ? "changes" : "panel";
   }
 
-  startCreating(): void {
+  /** Opens the form of a new session. `prefill` replaces what the form has. */
+  startCreating(prefill?: SessionPrefill): void {
+    this.prefill = prefill;
     this.creating = true;
     this.drawer = false;
     this.tab = "chat";
@@ -117,9 +129,10 @@ class PageUi {
     store.notes = [...store.notes, { id, tone: "error", text, restored }];
   }
 
-  /** Makes the text of a rejected message the draft again. */
+  /** Puts the text of a rejected message back where messages are written. */
   restore(note: NoteRow): void {
-    void this.send({ op: "setDraft", text: note.restored ?? "" });
+    const text = note.restored ?? "";
+    if (!appendToComposer(text)) this.startCreating({ text });
     this.dismiss(note.id);
   }
 
@@ -162,13 +175,14 @@ export function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>("textarea[data-composer]")?.focus();
 }
 
-/** Adds a text to the message that the user writes. */
-export function appendToComposer(text: string): void {
+/** Adds a text to the message that the user writes; `false` if no chat is shown. */
+export function appendToComposer(text: string): boolean {
   const field = document.querySelector<HTMLTextAreaElement>("textarea[data-composer]");
   if (field !== null) {
     field.value = field.value === "" ? text : `${field.value}\n\n${text}`;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
+  return field !== null;
 }
 
 function readTheme(): ThemeName {

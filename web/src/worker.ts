@@ -20,7 +20,7 @@ let frameWanted = false;
 let unapplied = 0;
 let lastFrame = 0;
 let saveKey = "";
-/** Inputs that arrived while the core was loading. */
+/** Inputs that arrived while the frontend was loading. */
 const early: CoreInput[] = [];
 
 const scope = self as unknown as {
@@ -96,7 +96,7 @@ function apply(effect: CoreEffect): void {
       connect(effect.url);
       return;
     case "sendText":
-      // A message for a socket that is closing is lost like one on its way; the core resumes after the close.
+      // A message for a socket that is closing is lost like one on its way; the frontend resumes after the close.
       if (socket?.readyState === WebSocket.OPEN) {
         socket.send(effect.text);
       }

@@ -181,8 +181,10 @@ try {
   }
   if (JSON.stringify(mine) !== JSON.stringify(other)) {
     page.feed({ kind: "hidden" });
-    writeFileSync("/tmp/b/mine.json", page.saved);
-    writeFileSync("/tmp/b/other.json", globalThis.otherSaved);
+    const kept = mkdtempSync(join(tmpdir(), "agenthost-unequal-"));
+    writeFileSync(join(kept, "mine.json"), page.saved);
+    writeFileSync(join(kept, "other.json"), globalThis.otherSaved);
+    console.log(`the states are in ${kept}`);
   }
   assert.deepEqual(mine, other, `seed ${seedText}: the mirror differs from the host`);
   assert.ok(Object.keys(mine).length >= 2, "a session and a chat were compared");

@@ -142,7 +142,7 @@ const steps = {
     assert.ok((await page.getByText("echo from-the-shell > made.txt; cat made.txt").count()) > 0);
     await allow.click();
     await page.getByText("from-the-shell", { exact: false }).first().waitFor();
-    await page.waitForFunction(() => !document.body.innerText.includes("Needs you"));
+    await page.getByRole("main").getByText("Done", { exact: true }).first().waitFor();
     assert.equal(readFileSync(join(project, "made.txt"), "utf8"), "from-the-shell\n");
   },
 
@@ -224,17 +224,6 @@ const steps = {
     await lost.context().close();
   },
 
-  async "a device that may only read cannot send"({ browser }) {
-    const reader = await newDevice(browser, { name: "reader", scope: "read" });
-    await reader.getByRole("list", { name: "Sessions" }).first().waitFor();
-    const before = JSON.parse(`[${agenthost("sessions", "--json").trim().split("\n").join(",")}]`).length;
-    await newSession(reader, "echo not-allowed");
-    await reader.getByText(/may only read|not allowed|scope|read-only/i).first().waitFor();
-    const after = JSON.parse(`[${agenthost("sessions", "--json").trim().split("\n").join(",")}]`).length;
-    assert.equal(after, before);
-    await reader.context().close();
-  },
-
   async "a page of another origin cannot connect or frame the page"({ browser }) {
     const context = await browser.newContext();
     const page = await context.newPage();
@@ -271,9 +260,11 @@ const demo = resolve(import.meta.dirname, "../../crates/cli/tests/vscode/agent/d
 const agent = `[[agents]]\nid = "demo"\nname = "Demo agent"\ncommand = ["node", ${JSON.stringify(demo)}]\n`;
 // An agent that answers at once.
 const load = `[[agents]]\nid = "load"\nname = "Load"\ncommand = ["node", ${JSON.stringify(join(import.meta.dirname, "load-agent.mjs"))}]\n`;
+// An agent that cannot start.
+const broken = `[[agents]]\nid = "broken"\nname = "Broken"\ncommand = ["sh", "-c", "echo no license found >&2; exit 3"]\n`;
 // An MCP server whose tools come with apps.
 const apps = `[[mcp_servers]]\nname = "weather"\ncommand = "node"\nargs = [${JSON.stringify(join(import.meta.dirname, "app-server.mjs"))}]\n`;
-writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${load}${apps}`);
+writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${load}${broken}${apps}`);
 execFileSync("git", ["init", "-q"], { cwd: project });
 writeFileSync(join(project, "a.txt"), "one\n");
 
@@ -294,8 +285,12 @@ const phone = () => newDevice(browser, { viewport: PHONE, name: "phone" });
 // PAGE_BRIEF=1 runs one step of each subject, and none that measures times: those mean little beside other work.
 const subjectOf = (name) => /^([a-z]+): /.exec(name)?.[1];
 const isFirst = (name, index, all) => all.findIndex((other) => subjectOf(other) === subjectOf(name)) === index;
-const isBrief = (name, index, all) => subjectOf(name) === undefined || (!["budgets", "speed"].includes(subjectOf(name)) && isFirst(name, index, all));
-const chosen = Object.keys(steps).filter((name) => name.includes(wanted));
+// Steps that measure come first: the sessions that others leave would be part of what they count.
+const isMeasured = (name) => ["budgets", "speed"].includes(subjectOf(name));
+const isBrief = (name, index, all) => subjectOf(name) === undefined || (!isMeasured(name) && isFirst(name, index, all));
+const chosen = Object.keys(steps)
+  .filter((name) => name.includes(wanted))
+  .sort((one, other) => Number(isMeasured(other)) - Number(isMeasured(one)));
 const names = process.env.PAGE_BRIEF === "1" ? chosen.filter(isBrief) : chosen;
 const page = await newDevice(browser);
 page.setDefaultTimeout(15_000);

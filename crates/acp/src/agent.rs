@@ -8,6 +8,7 @@ use std::time::Duration;
 use agenthost_agents::SessionGateway;
 use agenthost_agents::SessionTokens;
 use agenthost_agents::{Agent, SessionContext, SessionFuture};
+use agenthost_core::SessionEnvironment;
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::common::SessionConfigSchema;
@@ -15,7 +16,7 @@ use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapabi
 
 use super::bridge;
 use super::process_pool::ProcessPool;
-use super::process_pool::launch::AgentLaunch;
+use super::process_pool::launch::{AgentLaunch, agent_environment};
 use super::registry::profile::{AcpProfile, HostToolAccess, SessionMultiplicity};
 use super::services::AcpService;
 use super::session::mcp_servers::AgentMcpServer;
@@ -36,6 +37,8 @@ pub struct AcpAgent {
     /// The timeout for the end of a cancelled turn.
     pub(super) cancel_timeout: Duration,
     pub(super) profile: Arc<AcpProfile>,
+    /// Variables of the terminal that the session of this agent was created from.
+    pub(super) environment: SessionEnvironment,
     /// Tokens of clients for the environment of the agent.
     pub(super) tokens: SessionTokens,
     /// The gateway with the tools that the host offers to the session of this agent.
@@ -59,6 +62,7 @@ impl AcpAgent {
             mcp_servers: Arc::default(),
             cancel_timeout: CANCEL_TIMEOUT,
             profile: Arc::default(),
+            environment: SessionEnvironment::default(),
             tokens: SessionTokens::default(),
             gateway: None,
             process_pool: Arc::default(),
@@ -121,6 +125,34 @@ impl AcpAgent {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns `true` if the agent finds credentials, as far as this is known. Agents that
+    /// check their credentials before the first prompt need no such test.
+    pub(super) fn has_credentials(&self) -> bool {
+        let places = self.profile.credentials.as_ref();
+        places.is_none_or(|places| {
+            let environment = agent_environment(&self.launch(), &self.environment);
+            places.is_one_present(&environment)
+        })
+    }
+
+    /// Returns `true` if two agents have the same id, name, command line, profile and services.
+    #[must_use]
+    pub fn has_same_settings(&self, other: &Self) -> bool {
+        let settings = |agent: &Self| {
+            (
+                agent.id.clone(),
+                agent.name.clone(),
+                Arc::clone(&agent.launch),
+                agent.pid_dir.clone(),
+                agent.services.clone(),
+                Arc::clone(&agent.mcp_servers),
+                agent.cancel_timeout,
+                Arc::clone(&agent.profile),
+            )
+        };
+        settings(self) == settings(other)
     }
 
     /// Returns the access of the agent to the tools that the host offers.
@@ -195,6 +227,7 @@ impl Agent for AcpAgent {
             HostToolAccess::Withheld => None,
         };
         let agent = AcpAgent {
+            environment: session.environment.clone(),
             tokens: session.tokens.clone(),
             gateway: relay.map(|relay| {
                 SessionGateway::new(relay, session.uri.clone(), self.profile.mcp_preference)

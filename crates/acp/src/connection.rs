@@ -77,6 +77,8 @@ pub(crate) struct AgentConnection {
     pub(crate) sign_in_methods: Vec<SignInMethod>,
     /// Instructions for signing in, for users.
     sign_in_hint: Option<String>,
+    /// Texts in errors with which the agent says that it is not set up.
+    sign_in_errors: Vec<String>,
     agent_id: String,
 }
 
@@ -109,6 +111,7 @@ impl AgentConnection {
         };
         let joined = PooledProcess::acquire(&ProcessRequest {
             launch: &agent.launch(),
+            environment: &agent.environment,
             folder,
             pid_dir: agent.pid_dir.as_deref(),
             pool,
@@ -144,6 +147,7 @@ impl AgentConnection {
             gateway: agent.gateway.clone(),
             sign_in_methods: Vec::new(),
             sign_in_hint: agent.profile.sign_in_hint.clone(),
+            sign_in_errors: agent.profile.sign_in_errors.clone(),
             agent_id: agent.id().to_owned(),
         };
         match joined.origin {
@@ -315,11 +319,34 @@ impl AgentConnection {
         self.process.lock_routing().take_early_updates(id)
     }
 
+    /// Returns `true` if an error says that the user has to sign in, or to set the agent up.
+    pub(crate) fn requires_sign_in(&self, error: &AgentCallError) -> bool {
+        match error {
+            AgentCallError::Rejected { code, message } => {
+                let mut texts = self.sign_in_errors.iter();
+                *code == AUTH_REQUIRED_CODE || texts.any(|text| message.contains(text))
+            }
+            AgentCallError::Gone => false,
+        }
+    }
+
+    /// Adds instructions to an error that says that the user has to sign in.
+    pub(crate) fn explain(&self, error: AgentCallError) -> AgentCallError {
+        if self.requires_sign_in(&error) {
+            AgentCallError::Rejected {
+                code: AUTH_REQUIRED_CODE,
+                message: self.to_acp_error(&error).to_string(),
+            }
+        } else {
+            error
+        }
+    }
+
     /// Returns the error of a request, with instructions if the agent requires the user to sign
     /// in.
     pub(crate) fn to_acp_error(&self, error: &AgentCallError) -> AcpError {
         match error {
-            AgentCallError::Rejected { code, message } if *code == AUTH_REQUIRED_CODE => {
+            AgentCallError::Rejected { message, .. } if self.requires_sign_in(error) => {
                 AcpError::AuthRequired {
                     message: message.clone(),
                     hint: self.sign_in_instructions(),

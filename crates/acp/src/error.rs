@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_that_ended_says_why() {
+    fn the_error_of_an_ended_agent_has_its_reason_and_stderr_line() {
         let gone = |reason: Option<&str>, stderr_line: Option<&str>| AcpError::Gone {
             reason: reason.map(str::to_owned),
             stderr_line: stderr_line.map(str::to_owned),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_and_stderr_add_to_the_text() {
+    fn error_text_includes_the_failed_step_and_stderr() {
         let rejected = AcpError::Rejected("no".to_owned());
         let failed = rejected.in_step(AgentStep::ResumeSession("s".to_owned()));
         let failed = failed.with_stderr_line("no key".to_owned());

@@ -29,6 +29,7 @@ mod transport;
 pub use agent::AcpAgent;
 pub use error::{AcpError, AgentStep, AgentTimeout, SignInError, StartError, UnsupportedFeature};
 pub use process_pool::launch::{AgentLaunch, SpawnError};
+pub use registry::credentials::{CredentialFile, CredentialPlaces};
 pub use registry::discovery::{find_known_agent, find_program};
 pub use registry::probe::session_list::{AgentSessionInfo, list_agent_sessions};
 pub use registry::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use agenthost_core::SessionEnvironment;
 use agenthost_process::{ManagedChild, STDERR_DRAIN_TIMEOUT, StreamTail};
 use agenthost_stdx::sync::lock;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ use super::transport::{AgentCallError, JsonRpcConnection};
 #[derive(Default)]
 pub(crate) struct ProcessPool(Mutex<BTreeMap<PoolKey, Weak<PooledProcess>>>);
 
-type PoolKey = (PathBuf, Vec<(String, String)>);
+type PoolKey = (PathBuf, Vec<(String, String)>, SessionEnvironment);
 
 /// Prints only the number of processes, because the environment may contain secrets.
 impl std::fmt::Debug for ProcessPool {
@@ -69,6 +70,8 @@ fn supports_sharing(initialized: &Value) -> bool {
 /// A request for a process: its launch parameters, and the pool that may share it.
 pub(crate) struct ProcessRequest<'a> {
     pub(crate) launch: &'a AgentLaunch,
+    /// Variables of the terminal that the session was created from.
+    pub(crate) environment: &'a SessionEnvironment,
     pub(crate) folder: &'a Path,
     pub(crate) pid_dir: Option<&'a Path>,
     /// The pool with shareable processes; `None` if the process must not be shared.
@@ -113,7 +116,8 @@ impl PooledProcess {
     ) -> Result<ProcessMembership, AcpError> {
         let key = || {
             let environment = request.launch.environment.clone();
-            (request.folder.to_owned(), environment)
+            let session = request.environment.clone();
+            (request.folder.to_owned(), environment, session)
         };
         let running = request.pool.and_then(|pool| pool.find(&key()));
         let joined = running.and_then(|process| process.join(ProcessOrigin::Joined));
@@ -129,7 +133,12 @@ impl PooledProcess {
     }
 
     async fn start(request: &ProcessRequest<'_>) -> Result<Arc<Self>, AcpError> {
-        let spawned = spawn_agent(request.launch, request.folder, request.pid_dir);
+        let spawned = spawn_agent(
+            request.launch,
+            request.environment,
+            request.folder,
+            request.pid_dir,
+        );
         let (child, pipes) = spawned.map_err(StartError::from)?;
         let opened = JsonRpcConnection::open(pipes.stdin, pipes.stdout).await;
         let Ok((rpc, incoming, noise)) = opened else {

@@ -1,6 +1,7 @@
 //! The agents that the host knows: their programs, launch parameters and special properties.
 //! The data is in `known.toml`.
 
+pub(crate) mod credentials;
 pub(crate) mod discovery;
 pub(crate) mod probe;
 pub(crate) mod profile;
@@ -11,6 +12,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use agenthost_agents::McpPreference;
+use credentials::CredentialPlaces;
 
 const KNOWN_AGENTS_TOML: &str = include_str!("known.toml");
 
@@ -60,6 +62,11 @@ pub struct KnownAgent {
     pub install: String,
     /// Instructions for signing in, for users.
     pub sign_in: String,
+    /// The places in which the agent finds its credentials, if it opens sessions without any.
+    pub credentials: Option<CredentialPlaces>,
+    /// Texts in errors with which the agent says that it is not set up.
+    #[serde(default)]
+    pub sign_in_errors: Vec<String>,
     /// `true` if the agent works well with the file service of the host.
     #[serde(default)]
     pub files: bool,

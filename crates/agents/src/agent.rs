@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, ForbiddenValue};
-use agenthost_core::{Input, SessionKey};
+use agenthost_core::{Input, SessionEnvironment, SessionKey};
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
@@ -51,6 +51,12 @@ pub trait Agent: Send + Sync + 'static {
         true
     }
 
+    /// Returns `true` if the agent accepts steering messages during a turn. For other agents,
+    /// the host queues them.
+    fn supports_steering(&self) -> bool {
+        false
+    }
+
     /// Called once when the host starts, while it has exclusive access to its data. An
     /// agent cleans up here after a host that was killed.
     fn on_host_start(&self) {}
@@ -73,6 +79,8 @@ pub struct SessionContext {
     pub commands: mpsc::Receiver<AgentCommand>,
     /// The sender for events to the host.
     pub events: AgentEventSender,
+    /// Environment variables of the terminal that the session was created from.
+    pub environment: SessionEnvironment,
     /// Access tokens of clients that this session may use.
     pub tokens: SessionTokens,
     /// The relay to the host's tools, if the host offers any.

@@ -1,6 +1,7 @@
 //! Spills tool results that are too large for the state into the content store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_core::SessionKey;
 use agenthost_core::agent::AgentEvent;
@@ -9,7 +10,8 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{ContentStore, MAX_FILE_BYTES};
+use agenthost_stdx::disk_space::StorageProblem;
+use agenthost_workspace::{ContentError, ContentStore, MAX_FILE_BYTES};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -25,8 +27,14 @@ const SPILL_PREVIEW_BYTES: usize = 4 * 1024;
 /// The file name of a spilled text.
 const SPILL_FILE_NAME: &str = "output.txt";
 
+/// Interval at which a result is stored again while the disk is full.
+const FULL_DISK_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The large blocks of a tool result could not be stored, because there is no space.
+struct NoSpace;
+
 /// Spills the large blocks of a tool result, and leaves a preview and a reference to the
-/// stored content (PRT-4).
+/// stored content (PRT-4). On a full disk it waits until there is space, and so does the agent.
 pub(crate) async fn spill_large_results(
     contents: &Arc<ContentStore>,
     session: &Uri,
@@ -35,19 +43,44 @@ pub(crate) async fn spill_large_results(
     if result_blocks(&mut event).is_none_or(|blocks| !blocks.iter().any(is_large)) {
         return Ok(event);
     }
-    let (contents, session) = (Arc::clone(contents), SessionKey::of(session));
-    let work = move || {
-        if let Some(blocks) = result_blocks(&mut event) {
-            let all = std::mem::take(blocks).into_iter();
-            *blocks = all
-                .flat_map(|block| truncate_result(&contents, &session, block))
-                .collect();
+    let session = SessionKey::of(session);
+    loop {
+        let (contents, session) = (Arc::clone(contents), session.clone());
+        let work = move || {
+            let spilled = spill_blocks(&contents, &session, &mut event);
+            (event, spilled)
+        };
+        // The blocking task is only cancelled when the runtime shuts down.
+        let done = tokio::task::spawn_blocking(work).await;
+        let spilled;
+        (event, spilled) = done.map_err(|_| HostGone)?;
+        match spilled {
+            Ok(()) => return Ok(event),
+            Err(NoSpace) => tokio::time::sleep(FULL_DISK_RETRY_INTERVAL).await,
         }
-        event
-    };
-    // The blocking task is only cancelled when the runtime shuts down.
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| HostGone)
+    }
+}
+
+/// Spills the large blocks of an event. Blocks without space stay as they are.
+fn spill_blocks(
+    contents: &ContentStore,
+    session: &SessionKey,
+    event: &mut AgentEvent,
+) -> Result<(), NoSpace> {
+    let mut result = Ok(());
+    if let Some(blocks) = result_blocks(event) {
+        for block in std::mem::take(blocks) {
+            match truncate_result(contents, session, &block) {
+                Ok(Some(replacement)) => blocks.extend(replacement),
+                Ok(None) => blocks.push(block),
+                Err(NoSpace) => {
+                    blocks.push(block);
+                    result = Err(NoSpace);
+                }
+            }
+        }
+    }
+    result
 }
 
 /// Returns the content blocks of an event that completes a tool call.
@@ -73,40 +106,37 @@ fn is_large(block: &ToolResultContent) -> bool {
     }
 }
 
-/// Returns the preview of a text and a reference to the stored text. Text that can't be
-/// stored is dropped, and a note replaces it.
+/// Returns the preview of a large text and a reference to the stored text; `None` for a small
+/// block. Text that can't be stored is dropped, and a note replaces it.
 fn truncate_result(
     contents: &ContentStore,
     session: &SessionKey,
-    block: ToolResultContent,
-) -> Vec<ToolResultContent> {
-    if !is_large(&block) {
-        return vec![block];
+    block: &ToolResultContent,
+) -> Result<Option<Vec<ToolResultContent>>, NoSpace> {
+    if !is_large(block) {
+        return Ok(None);
     }
     let whole = match block {
-        ToolResultContent::Text(whole) => whole,
+        ToolResultContent::Text(whole) => &whole.text,
         ToolResultContent::EmbeddedResource(embedded) => {
-            return vec![store_embedded(contents, session, embedded)];
+            return Ok(Some(vec![store_embedded(contents, session, embedded)?]));
         }
-        other => return vec![other],
+        _ => return Ok(None),
     };
-    let preview = floor_char_boundary(&whole.text, SPILL_PREVIEW_BYTES);
-    let stored = floor_char_boundary(
-        &whole.text,
-        usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX),
-    );
+    let preview = floor_char_boundary(whole, SPILL_PREVIEW_BYTES);
+    let stored = floor_char_boundary(whole, usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX));
     let mut blocks = vec![text_block(preview)];
-    match contents.insert(session, stored.as_bytes(), SPILL_FILE_NAME) {
+    match insert(contents, session, stored.as_bytes(), SPILL_FILE_NAME)? {
         Ok(reference) => blocks.push(ToolResultContent::Resource(reference)),
         Err(error) => blocks.push(text_block(&format!("(The rest was not stored: {error})"))),
     }
-    if stored.len() < whole.text.len() {
-        let lost = whole.text.len() - stored.len();
+    if stored.len() < whole.len() {
+        let lost = whole.len() - stored.len();
         blocks.push(text_block(&format!(
             "(The last {lost} bytes were dropped: the result is too large)"
         )));
     }
-    blocks
+    Ok(Some(blocks))
 }
 
 /// Stores embedded data, such as an image, and returns a reference to it. Data that is not
@@ -114,19 +144,33 @@ fn truncate_result(
 fn store_embedded(
     contents: &ContentStore,
     session: &SessionKey,
-    embedded: ToolResultEmbeddedResource,
-) -> ToolResultContent {
+    embedded: &ToolResultEmbeddedResource,
+) -> Result<ToolResultContent, NoSpace> {
     let Ok(bytes) = STANDARD.decode(&embedded.data) else {
-        return text_block("(Embedded data was dropped: it is not base64)");
+        return Ok(text_block("(Embedded data was dropped: it is not base64)"));
     };
-    let kind = embedded.content_type;
+    let kind = &embedded.content_type;
     let ending = kind.split_once('/').map_or("bin", |(_, ending)| ending);
-    match contents.insert(session, &bytes, &format!("data.{ending}")) {
+    let stored = insert(contents, session, &bytes, &format!("data.{ending}"))?;
+    Ok(match stored {
         Ok(reference) => ToolResultContent::Resource(ContentRef {
-            content_type: Some(kind),
+            content_type: Some(kind.clone()),
             ..reference
         }),
         Err(error) => text_block(&format!("(Embedded data was not stored: {error})")),
+    })
+}
+
+/// Stores content. A full disk is a temporary failure, unlike any other error.
+fn insert(
+    contents: &ContentStore,
+    session: &SessionKey,
+    bytes: &[u8],
+    name: &str,
+) -> Result<Result<ContentRef, ContentError>, NoSpace> {
+    match contents.insert(session, bytes, name) {
+        Err(ContentError::Io(error)) if StorageProblem::of(&error).is_some() => Err(NoSpace),
+        stored => Ok(stored),
     }
 }
 

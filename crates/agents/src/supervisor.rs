@@ -1,13 +1,12 @@
 //! Runs the agents of all sessions as tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{AccessToken, Input, Principal, TokenKey};
+use agenthost_core::{AccessToken, Input, Principal, SessionEnvironment, TokenKey};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
-use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{ContentStore, ProtectedPaths};
@@ -30,6 +29,7 @@ pub struct AgentSupervisor {
     running: BTreeMap<Uri, RunningAgent>,
     tasks: JoinSet<()>,
     contents: Option<Arc<ContentStore>>,
+    environments: BTreeMap<Uri, SessionEnvironment>,
     tokens: TokenStore,
     relay: Option<ToolRelay>,
     protected: ProtectedPaths,
@@ -51,6 +51,7 @@ impl AgentSupervisor {
             running: BTreeMap::new(),
             tasks: JoinSet::new(),
             contents: None,
+            environments: BTreeMap::new(),
             tokens: TokenStore::default(),
             relay: None,
             protected: ProtectedPaths::default(),
@@ -84,6 +85,11 @@ impl AgentSupervisor {
         self.tokens.set_principals(session, principals);
     }
 
+    /// Sets the environment variables for the agent that is opened next for a session.
+    pub fn set_environment(&mut self, session: Uri, environment: SessionEnvironment) {
+        self.environments.insert(session, environment);
+    }
+
     /// Adds an agent; the first one is the default. An agent with the same name replaces
     /// the previous one.
     pub fn add(&mut self, agent: Arc<dyn Agent>) {
@@ -93,11 +99,27 @@ impl AgentSupervisor {
         }
     }
 
-    /// Returns the descriptions of the agents for clients, in the order in which they were
-    /// added.
-    pub fn infos(&self) -> Vec<AgentInfo> {
+    /// Replaces all agents, for sessions that are opened from now on. Returns those that are new
+    /// or not the same as before.
+    pub fn replace(&mut self, agents: Vec<Arc<dyn Agent>>) -> BTreeSet<ProviderId> {
+        let before = std::mem::take(&mut self.agents);
+        self.order.clear();
+        let mut changed = BTreeSet::new();
+        for agent in agents {
+            let provider = agent.info().provider;
+            let same = before.get(&provider);
+            if !same.is_some_and(|same| Arc::ptr_eq(same, &agent)) {
+                changed.insert(provider);
+            }
+            self.add(agent);
+        }
+        changed
+    }
+
+    /// Returns the agents in the order in which they were added.
+    pub fn agents(&self) -> impl Iterator<Item = &dyn Agent> {
         let agents = self.order.iter().filter_map(|name| self.agents.get(name));
-        agents.map(|agent| agent.info()).collect()
+        agents.map(|agent| &**agent)
     }
 
     /// Sends a command to the agent of a session. Never waits; returns an input if the
@@ -111,11 +133,12 @@ impl AgentSupervisor {
         while self.tasks.try_join_next().is_some() {}
         match command {
             AgentCommand::Open { .. } => {
+                let environment = self.environments.remove(session).unwrap_or_default();
                 let Some(agent) = self.agents.get(provider).cloned() else {
                     let reason = format!("there is no agent `{provider}`");
                     return Some(stopped_input(session, &reason));
                 };
-                self.spawn_agent(session, &*agent);
+                self.spawn_agent(session, &*agent, environment);
             }
             AgentCommand::Close => {
                 // Without commands, the agent ends by itself.
@@ -143,7 +166,7 @@ impl AgentSupervisor {
         }
     }
 
-    fn spawn_agent(&mut self, session: &Uri, agent: &dyn Agent) {
+    fn spawn_agent(&mut self, session: &Uri, agent: &dyn Agent, environment: SessionEnvironment) {
         let (commands, receiver) = mpsc::channel(AGENT_COMMAND_QUEUE);
         let events =
             AgentEventSender::new(session.clone(), self.inputs.clone(), self.contents.clone());
@@ -151,6 +174,7 @@ impl AgentSupervisor {
             uri: session.clone(),
             commands: receiver,
             events: events.clone(),
+            environment,
             tokens: self.tokens.for_session(session),
             relay: self.relay.clone(),
             protected: self.protected.clone(),

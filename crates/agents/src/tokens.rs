@@ -83,7 +83,7 @@ mod tests {
 
     /// AUT-13: a token is used for the sessions of its owner.
     #[test]
-    fn sessions_use_the_tokens_of_their_own() {
+    fn sessions_use_the_tokens_of_their_principals() {
         let tokens = TokenStore::default();
         let who = |name: &str| Principal(name.to_owned());
         let give = |name: &str, token: Option<&str>| {

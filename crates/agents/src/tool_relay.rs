@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_chat_has_a_way_of_its_own_and_what_it_is_stays_unseen() {
+    fn each_chat_has_its_own_relay_with_a_hidden_secret() {
         let session = Uri::from("ahp-session:/1");
         let gateway = SessionGateway::new(relay(), session, McpPreference::Stdio);
         let chat = Uri::from("ahp-chat:/2");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_starts_none_is_told_an_address_if_it_can_go_there() {
+    fn an_agent_that_prefers_http_gets_a_url_if_it_supports_http() {
         let session = Uri::from("ahp-session:/1");
         let chat = Uri::from("ahp-chat:/2");
         let without = SessionGateway::new(relay(), session.clone(), McpPreference::Http);

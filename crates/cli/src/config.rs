@@ -6,6 +6,7 @@
 mod agents;
 mod customizations;
 mod keys;
+mod location;
 mod services;
 
 use std::net::SocketAddr;
@@ -13,19 +14,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::number::Millis;
-use agenthost_server::{FileAccess, GrantedRoot, ServerConfig, TlsFiles};
+use agenthost_server::{FileAccess, GrantedRoot, ServerConfig, ServerLimits, TlsFiles};
 use agenthost_store::Durability;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use agents::AgentTable;
-pub(crate) use agents::{AgentCandidate, OfferState};
+pub(crate) use agents::{AgentCandidate, OfferState, OfferedAgents};
 use customizations::{McpTable, PluginTable};
 use keys::{ConfigKey, KEYS};
+use location::{AtKey, KeyPath, ValueError, describe_toml_error, line_number};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct FileConfig {
     listen: Option<SocketAddr>,
@@ -38,6 +39,7 @@ pub(crate) struct FileConfig {
     readable_folders: Vec<PathBuf>,
     writable_folders: Vec<PathBuf>,
     shell: Option<PathBuf>,
+    pub(crate) terminal_variables: Vec<String>,
     tls: Option<TlsTable>,
     agents: Vec<AgentTable>,
     auto_agents: Option<bool>,
@@ -50,22 +52,42 @@ pub(crate) struct FileConfig {
     /// The file, for errors.
     #[serde(skip)]
     path: Option<PathBuf>,
+    #[serde(skip)]
+    text: FileText,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// The text of the file, for line numbers in errors.
+#[derive(Clone, Default)]
+struct FileText(String);
+
+/// Leaves out the text, which may contain secrets.
+impl std::fmt::Debug for FileText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FileText")
+    }
+}
+
+/// Files with the same values are equal, whatever their text.
+impl PartialEq for FileText {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum DurabilityName {
     Process,
     Power,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 struct TlsTable {
     certificate: PathBuf,
     key: PathBuf,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct LimitsTable {
     message_bytes: Option<usize>,
@@ -77,14 +99,16 @@ struct LimitsTable {
     outbox_bytes: Option<usize>,
     idle_seconds: Option<u64>,
     grace_seconds: Option<u64>,
+    remembered_clients: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct RetentionTable {
     actions: Option<u64>,
     days: Option<u32>,
     megabytes: Option<u32>,
+    client_days: Option<u32>,
 }
 
 impl FileConfig {
@@ -105,17 +129,33 @@ impl FileConfig {
         Ok(config)
     }
 
-    /// Applies the settings of the file to the configuration of a server.
-    pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+    /// Returns `true` if the file names the default agent.
+    pub(crate) fn has_default_agent(&self) -> bool {
+        self.default_agent.is_some()
+    }
+
+    /// Applies the settings of the file to the configuration of a server. Returns the agents
+    /// that were added.
+    pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<OfferedAgents> {
+        self.located(self.apply_values(config))
+    }
+
+    /// Adds the file and the line to an error.
+    fn located<T>(&self, result: anyhow::Result<T>) -> anyhow::Result<T> {
+        let result = result.map_err(|error| {
+            let at = error.downcast_ref::<ValueError>();
+            match at.and_then(|at| at.path.line(&self.text.0)) {
+                Some(line) => error.context(format!("line {line}")),
+                None => error,
+            }
+        });
         match &self.path {
-            Some(path) => self
-                .apply_values(config)
-                .with_context(|| format!("configuration `{}`", path.display())),
-            None => self.apply_values(config),
+            Some(path) => result.with_context(|| format!("configuration `{}`", path.display())),
+            None => result,
         }
     }
 
-    fn apply_values(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+    fn apply_values(&self, config: &mut ServerConfig) -> anyhow::Result<OfferedAgents> {
         fn set<T>(target: &mut T, value: Option<T>) {
             if let Some(value) = value {
                 *target = value;
@@ -137,11 +177,12 @@ impl FileConfig {
             ),
         ];
         for (key, folders, access) in folders {
-            for folder in folders {
+            for (index, folder) in folders.iter().enumerate() {
                 let uri = agenthost_workspace::uri_of(folder);
                 let folder = folder.display();
-                let uri =
-                    uri.with_context(|| format!("{key}: `{folder}` is not an absolute path"))?;
+                let uri = uri
+                    .with_context(|| format!("`{key}`: `{folder}` is not an absolute path"))
+                    .at(KeyPath::of(key).index(index))?;
                 config.roots.push(GrantedRoot { uri, access });
             }
         }
@@ -150,7 +191,9 @@ impl FileConfig {
             certificate: tls.certificate.clone(),
             key: tls.key.clone(),
         });
-        self.add_agents(config)?;
+        let none = OfferedAgents::default();
+        let agents = self.select_agents(&config.agents, &none, &config.pid_dir())?;
+        config.agents = agents.with_builtin(&config.agents);
         config.customizations = self.customizations()?;
         if let Some(DurabilityName::Power) = self.durability {
             config.durability = Durability::Power;
@@ -166,20 +209,12 @@ impl FileConfig {
         let seconds = |seconds: Option<u64>| seconds.map(Duration::from_secs);
         set(&mut limits.idle_timeout, seconds(self.limits.idle_seconds));
         set(&mut limits.grace_period, seconds(self.limits.grace_seconds));
-        let positive = [
-            ("limits.message_bytes", limits.message_limits.bytes),
-            ("limits.connections", limits.connections),
-            ("limits.in_flight", limits.in_flight),
-            ("limits.rate", limits.messages_per_second as usize),
-            ("limits.outbox_bytes", limits.outbox_bytes),
-            (
-                "limits.idle_seconds",
-                limits.idle_timeout.as_secs() as usize,
-            ),
-        ];
-        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            bail!("`{name}` must be greater than 0: with 0, no client can connect");
-        }
+        let remembered = self.limits.remembered_clients;
+        set(&mut limits.remembered_clients, remembered);
+        let client_days = self.retention.client_days.map(u64::from);
+        let client_seconds = client_days.map(|days| days * 24 * 60 * 60);
+        set(&mut limits.client_retention, seconds(client_seconds));
+        check_positive(limits)?;
         let retention = &mut config.retention;
         set(&mut retention.actions, self.retention.actions);
         let days = self.retention.days.map(i64::from);
@@ -192,7 +227,26 @@ impl FileConfig {
             &mut retention.bytes,
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
-        Ok(())
+        Ok(agents)
+    }
+}
+
+/// Refuses limits with which no client could connect.
+fn check_positive(limits: &ServerLimits) -> anyhow::Result<()> {
+    let positive = [
+        ("message_bytes", limits.message_limits.bytes),
+        ("connections", limits.connections),
+        ("in_flight", limits.in_flight),
+        ("rate", limits.messages_per_second as usize),
+        ("outbox_bytes", limits.outbox_bytes),
+        ("idle_seconds", limits.idle_timeout.as_secs() as usize),
+    ];
+    match positive.iter().find(|(_, value)| *value == 0) {
+        Some((name, _)) => Err(anyhow!(
+            "`limits.{name}` must be greater than 0: with 0, no client can connect"
+        ))
+        .at(KeyPath::of("limits").key(name)),
+        None => Ok(()),
     }
 }
 
@@ -217,7 +271,8 @@ pub(crate) fn default_data_directory() -> anyhow::Result<PathBuf> {
     }
     let home = absolute_env_path("HOME");
     let home = home.context(
-        "find the data directory: neither XDG_DATA_HOME nor HOME is set; use --data-dir",
+        "find the data directory: neither XDG_DATA_HOME nor HOME is an absolute path\n\
+         hint: set HOME, or use --data-dir",
     )?;
     Ok(home.join(".local/share/agenthost"))
 }
@@ -228,7 +283,8 @@ pub(crate) fn default_state_directory() -> anyhow::Result<PathBuf> {
         return Ok(state.join("agenthost"));
     }
     let home = absolute_env_path("HOME");
-    let home = home.context("find the state directory: neither XDG_STATE_HOME nor HOME is set")?;
+    let home = home
+        .context("find the state directory: neither XDG_STATE_HOME nor HOME is an absolute path")?;
     Ok(home.join(".local/state/agenthost"))
 }
 
@@ -238,9 +294,12 @@ fn absolute_env_path(variable: &str) -> Option<PathBuf> {
 }
 
 fn parse_config(text: &str) -> anyhow::Result<FileConfig> {
-    let table = DeTable::parse(text)?;
+    let described = |error| anyhow!("{}", describe_toml_error(text, &error));
+    let table = DeTable::parse(text).map_err(described)?;
     check_keys(text, table.get_ref(), "")?;
-    Ok(toml::from_str(text)?)
+    let mut config: FileConfig = toml::from_str(text).map_err(described)?;
+    config.text = FileText(text.to_owned());
+    Ok(config)
 }
 
 fn check_keys(text: &str, table: &DeTable<'_>, prefix: &str) -> anyhow::Result<()> {
@@ -262,17 +321,12 @@ fn check_keys(text: &str, table: &DeTable<'_>, prefix: &str) -> anyhow::Result<(
             }
             _ => bail!(
                 "line {}: {}",
-                line_number(text, name),
+                line_number(text, name.span().start),
                 unknown_key_message(&full)
             ),
         }
     }
     Ok(())
-}
-
-fn line_number<T>(text: &str, at: &Spanned<T>) -> usize {
-    let before = text.get(..at.span().start).unwrap_or_default();
-    before.matches('\n').count() + 1
 }
 
 fn unknown_key_message(name: &str) -> String {

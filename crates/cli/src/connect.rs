@@ -15,7 +15,7 @@ use anyhow::Context;
 use crate::background::{HostLifetime, StartPermit, StartedHost, start_host, wait_for_other_host};
 use crate::commands::serve::absolute_path;
 use crate::config::{self, AgentCandidate, FileConfig};
-use crate::output;
+use crate::{output, terminal_environment};
 
 /// The address of a temporary host.
 const LOCAL_ADDRESS: &str = "127.0.0.1:0";
@@ -26,11 +26,10 @@ pub(crate) const COMMAND_RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The options of every command that needs a host.
 #[derive(clap::Args, Default)]
 pub(crate) struct HostOptions {
-    /// Data directory; it identifies the host [default: the data directory of the user]
+    /// Data directory; it identifies the host [default: ~/.local/share/agenthost]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Configuration file [default: agenthost/config.toml in the
-    /// configuration directory of the user, if it is there]
+    /// Configuration file [default: ~/.config/agenthost/config.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -44,6 +43,7 @@ pub(crate) struct HostSettings {
 impl HostOptions {
     pub(crate) fn resolve_settings(&self) -> anyhow::Result<HostSettings> {
         let file = FileConfig::load(self.config.as_deref())?;
+        terminal_environment::configure(&file.terminal_variables);
         let named = self.data_dir.as_ref().or(file.data_dir.as_ref());
         let data_directory = match named {
             // Processes of the host run in other directories, so a relative path would not

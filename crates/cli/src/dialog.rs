@@ -1,10 +1,17 @@
 //! Functions for commands that hold a conversation with an agent.
 
+pub(crate) mod agent_choice;
+pub(crate) mod attachments;
 pub(crate) mod confirm;
 pub(crate) mod form;
+pub(crate) mod line_editor;
+pub(crate) mod note;
 pub(crate) mod printer;
 pub(crate) mod prompter;
 pub(crate) mod question;
+pub(crate) mod stdin;
+pub(crate) mod turn_output;
+pub(crate) mod user_input;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,63 +26,34 @@ use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{Uri, session_uri};
 use agenthost_protocol::wire::Object;
+use agenthost_view::request::RequestScope;
 use anyhow::{Context, bail};
-use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 
 use crate::connect::random_id;
-use crate::host_settings;
+use crate::terminal_environment;
 
-/// Lines that the user types on standard input.
-pub(crate) struct StdinLines {
-    lines: tokio::io::Lines<BufReader<Stdin>>,
-    ended: bool,
-}
-
-impl StdinLines {
-    pub(crate) fn new() -> Self {
-        StdinLines {
-            lines: BufReader::new(tokio::io::stdin()).lines(),
-            ended: false,
-        }
-    }
-
-    /// Returns the next line, or `None` at the end of input. This method is cancel safe.
-    pub(crate) async fn next_line(&mut self) -> Option<String> {
-        if self.ended {
-            return None;
-        }
-        let line = self.lines.next_line().await.ok().flatten();
-        self.ended = line.is_none();
-        line
-    }
-}
-
-/// Creates a session in a folder, with the given or the default agent.
+/// Creates a session in a folder with an agent.
 pub(crate) async fn create_session(
     client: &mut Client,
-    agent: Option<&str>,
+    agent: Option<ProviderId>,
     directory: &std::path::Path,
     config: Option<Object>,
 ) -> anyhow::Result<Uri> {
-    let provider = match agent {
-        Some(agent) => Some(ProviderId::from(agent)),
-        None => host_settings::default_agent(client).await?,
-    };
     let id = random_id()?;
-    let session = match &provider {
-        Some(provider) => session_uri(provider, &id),
+    let session = match &agent {
+        Some(agent) => session_uri(agent, &id),
         None => Uri::from(format!("ahp-session:/{id}")),
     };
     let folder = agenthost_workspace::uri_of(directory);
     let folder = folder.context("the path of the folder is not UTF-8")?;
     let create = CreateSessionParams {
         channel: session.clone(),
-        provider,
+        provider: agent,
         working_directories: Some(vec![folder]),
         config,
         active_client: None,
         progress_token: None,
-        meta: None,
+        meta: terminal_environment::session_meta(),
     };
     match client.request(create).await {
         Err(ClientError::Refused(error)) if error.code == ErrorCode::ProviderNotFound => bail!(
@@ -85,6 +63,12 @@ pub(crate) async fn create_session(
         created => created?,
     };
     Ok(session)
+}
+
+/// Returns the text to show while a subscribed session starts.
+pub(crate) fn start_label(client: &Client, session: &Uri) -> String {
+    let agent = agent_choice::agent_of_session(client, session);
+    agent.map_or("starting".to_owned(), |agent| format!("starting {agent}"))
 }
 
 /// Waits until a subscribed session is ready and returns its default chat. Updates that
@@ -106,7 +90,7 @@ pub(crate) async fn wait_until_ready(
             SessionLifecycle::Failed => {
                 let error = state.creation_error.as_ref();
                 let reason = error.map_or("no reason was given", |error| &error.message);
-                bail!("the agent failed to start: {reason}");
+                bail!("create the session: {reason}");
             }
             SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
         }
@@ -115,17 +99,20 @@ pub(crate) async fn wait_until_ready(
     }
 }
 
-/// Creates a message of the user.
-pub(crate) fn user_message(text: &str) -> Arc<Message> {
-    Arc::new(Message::of_user(text))
+/// Returns the place of the requests of a chat, for their descriptions.
+pub(crate) fn request_scope(client: &Client, session: &Uri, chat: &Uri) -> Option<RequestScope> {
+    match client.state(session)? {
+        ChannelState::Session(state) => Some(RequestScope::of_chat(session, state, chat)),
+        _ => None,
+    }
 }
 
 /// Creates the action that starts a turn with a message of the user.
-pub(crate) fn turn_started(id: TurnId, text: &str) -> ChatAction {
+pub(crate) fn turn_started(id: TurnId, message: Message) -> ChatAction {
     ChatAction::TurnStarted(TurnStarted {
         turn_id: id,
         started_at: Timestamp::from_millis(now()),
-        message: user_message(text),
+        message: Arc::new(message),
         queued_message_id: None,
         meta: None,
     })

@@ -1,7 +1,8 @@
 //! The `agenthost` command.
 //!
 //! **What it does.** Parses the command line, runs one command, and converts its result to
-//! an error message and an exit code. Without a command it runs [`commands::serve`].
+//! an error message and an exit code. Without a command it runs [`commands::tui`] at a
+//! terminal, and [`commands::serve`] otherwise.
 //!
 //! **What it must never do.** It never prints outside of [`output`]: stdout is for data,
 //! stderr is for notes to the user.
@@ -9,7 +10,9 @@
 //! **Where to start.** `main`, then the module of a command.
 
 mod background;
+mod backup_archive;
 mod commands;
+mod completion_values;
 mod config;
 mod connect;
 mod dialog;
@@ -17,12 +20,16 @@ mod host_settings;
 mod output;
 mod page_assets;
 mod page_link;
+mod session_lookup;
 mod spool;
+mod terminal;
+mod terminal_environment;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 
 #[derive(Parser)]
 #[command(name = "agenthost", version = env!("AGENTHOST_VERSION"), about = ABOUT, after_help = CLI_EXAMPLES)]
@@ -45,12 +52,24 @@ enum CliCommand {
     Devices(commands::devices::DevicesArgs),
     Run(commands::run::RunArgs),
     Attach(commands::attach::AttachArgs),
+    Tui(commands::tui::TuiArgs),
     Sessions(commands::sessions::SessionsArgs),
     Diff(commands::diff::DiffArgs),
+    Undo(commands::changes::UndoArgs),
+    Restore(commands::changes::RestoreArgs),
+    Commit(commands::changes::CommitArgs),
+    Merge(commands::changes::MergeArgs),
+    Apply(commands::changes::ApplyArgs),
+    Fork(commands::fork::ForkArgs),
+    Remove(commands::fork::RemoveSessionArgs),
+    Model(commands::settings::ModelArgs),
+    Mode(commands::settings::ModeArgs),
     Allow(commands::allow::AllowArgs),
     Agents(commands::agents::AgentsArgs),
     Customizations(commands::customizations::CustomizationsArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Backup(commands::backup::BackupArgs),
+    RestoreBackup(commands::restore_backup::RestoreBackupArgs),
     Reduce(commands::reduce::ReduceArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
@@ -61,31 +80,46 @@ enum CliCommand {
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
 const CLI_EXAMPLES: &str = "\
-Without a command, agenthost runs the host (`serve`).
+Without a command, agenthost opens the terminal interface (`tui`). If standard input or output is
+not a terminal, it runs the host (`serve`).
 
 Examples:
   agenthost serve --listen 127.0.0.1:8123     run the host on a fixed port
   agenthost start                             run the host in the background
   agenthost open                              open the page of the host in the browser
   agenthost pair --name phone                 sign in a phone to the page
-  agenthost run \"ls -la\"                      run one turn in this terminal
-  agenthost attach                            join a session
+  agenthost                                   open the terminal interface
+  agenthost run \"what does this project do\"   run one turn in this terminal
+  agenthost run '!ls -la'                     run a command without the agent
+  agenthost attach                            join the latest session in this folder, line by line
   agenthost sessions                          list sessions
   agenthost diff                              show the changes of the last turn
+  agenthost undo                              undo them
   agenthost allow ~/notes                     let clients read a folder
   agenthost agents                            list agents and whether they work
   agenthost customizations                    list rules, skills, plugins and MCP servers
   agenthost doctor                            check the installation
+  agenthost backup agenthost.backup           write all data to one file
   agenthost reduce wire.jsonl                 compute the state of a wire log";
 
 fn main() -> ExitCode {
+    // A shell that completes a command line sets a variable, and wants nothing else.
+    CompleteEnv::with_factory(CliArgs::command).complete();
     let command = CliArgs::parse().command;
-    let command =
-        command.unwrap_or_else(|| CliCommand::Serve(commands::serve::ServeArgs::default()));
+    let command = command.unwrap_or_else(default_command);
     run_command(command).unwrap_or_else(|error| {
         output::print_error(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Returns the command of a call without one: the interface for a person, the host for a program.
+fn default_command() -> CliCommand {
+    if commands::tui::is_at_terminal() {
+        CliCommand::Tui(commands::tui::TuiArgs::default())
+    } else {
+        CliCommand::Serve(commands::serve::ServeArgs::default())
+    }
 }
 
 fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
@@ -102,12 +136,24 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Devices(arguments) => block_on(commands::devices::run(arguments)),
         CliCommand::Run(arguments) => block_on(commands::run::run(arguments)),
         CliCommand::Attach(arguments) => block_on(commands::attach::run(arguments)),
+        CliCommand::Tui(arguments) => block_on(commands::tui::run(arguments)),
         CliCommand::Sessions(arguments) => block_on(commands::sessions::run(arguments)),
         CliCommand::Diff(arguments) => block_on(commands::diff::run(arguments)),
+        CliCommand::Undo(arguments) => block_on(commands::changes::undo(arguments)),
+        CliCommand::Restore(arguments) => block_on(commands::changes::restore(arguments)),
+        CliCommand::Commit(arguments) => block_on(commands::changes::commit(arguments)),
+        CliCommand::Merge(arguments) => block_on(commands::changes::merge(arguments)),
+        CliCommand::Apply(arguments) => block_on(commands::changes::apply(arguments)),
+        CliCommand::Fork(arguments) => block_on(commands::fork::fork(arguments)),
+        CliCommand::Remove(arguments) => block_on(commands::fork::remove(arguments)),
+        CliCommand::Model(arguments) => block_on(commands::settings::model(arguments)),
+        CliCommand::Mode(arguments) => block_on(commands::settings::mode(arguments)),
         CliCommand::Allow(arguments) => block_on(commands::allow::run(arguments)),
         CliCommand::Agents(arguments) => block_on(commands::agents::run(arguments)),
         CliCommand::Customizations(arguments) => block_on(commands::customizations::run(arguments)),
         CliCommand::Doctor(arguments) => block_on(commands::doctor::run(arguments)),
+        CliCommand::Backup(arguments) => commands::backup::run(&arguments),
+        CliCommand::RestoreBackup(arguments) => commands::restore_backup::run(&arguments),
         CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
         CliCommand::Completions(arguments) => commands::completions::run(&arguments),
         CliCommand::Man(arguments) => commands::man::run(&arguments),

@@ -63,10 +63,25 @@ pub(crate) fn escape_lines(text: &str) -> String {
         .join("\n")
 }
 
+/// Returns a path with `~` in place of the home directory of the user.
+pub(crate) fn shorten_home(path: &str) -> String {
+    let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
+    let inside = home.and_then(|home| path.strip_prefix(home.trim_end_matches('/')));
+    match inside {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        Some(_) | None => path.to_owned(),
+    }
+}
+
 /// Writes a note for the user to stderr. The text may come from a peer, so invisible
 /// characters are escaped.
 pub(crate) fn print_note(text: &str) {
     write_stderr(&escape_invisible(text));
+}
+
+/// Writes a note whose text is safe for the terminal, because it was rendered with colors.
+pub(crate) fn print_rendered_note(text: &str) {
+    write_stderr(text);
 }
 
 /// The least severe events that are logged.
@@ -135,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_turns_text_around_or_hides_it_is_shown() {
+    fn bidi_and_invisible_characters_are_escaped() {
         assert_eq!(
             escape_invisible("a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"),
             r"a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"

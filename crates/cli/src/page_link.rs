@@ -142,7 +142,7 @@ fn now_ms() -> u64 {
 }
 
 fn no_host() -> anyhow::Error {
-    anyhow::anyhow!("no host is running\nhint: start one with `agenthost serve`")
+    anyhow::anyhow!("no host is running\nhint: start one with `agenthost start`")
 }
 
 /// Splits a WebSocket URL of a host into the scheme of its page and its address.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_the_user_is_a_plain_web_address() {
+    fn a_configured_page_address_is_a_plain_http_url() {
         let parsed = PageAddress::parse("https://box.example/").unwrap();
         assert_eq!(parsed.base, "https://box.example");
         for wrong in [

@@ -1,7 +1,7 @@
 //! Buffers output for a stdout that is slower than the host.
 //!
-//! The host does not wait for slow clients. So `run` reads at the speed of the host, and
-//! the output that stdout does not accept yet is buffered here: a limited part in memory,
+//! The host does not wait for slow clients. So `run` and `attach` read at the speed of the host,
+//! and the output that stdout does not accept yet is buffered here: a limited part in memory,
 //! the rest in an unnamed temporary file that other users cannot read.
 
 use std::collections::VecDeque;
@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 /// Maximum number of buffered bytes in memory. Further output is spilled to the file.
 const MAX_MEMORY_BYTES: usize = 4 * 1024 * 1024;
 
-/// Number of bytes that are read back from the file at a time.
-const READ_CHUNK_BYTES: usize = 256 * 1024;
+/// Maximum number of bytes that are written at a time.
+const MAX_CHUNK_BYTES: usize = 256 * 1024;
 
 /// Maximum time that a note waits until the output before it has been written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -54,14 +54,20 @@ struct SpoolState {
 }
 
 impl OutputSpool {
+    /// Starts to write to stdout.
     pub(crate) fn start() -> Self {
+        Self::start_with(Box::new(io::stdout()))
+    }
+
+    /// Starts to write to a target.
+    pub(crate) fn start_with(target: Box<dyn Write + Send>) -> Self {
         let shared = Arc::new(SpoolShared {
             state: Mutex::default(),
             changed: Condvar::new(),
             reader_gone: Notify::new(),
         });
         let writer = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || writer.run_writer());
+        let thread = std::thread::spawn(move || writer.run_writer(target));
         OutputSpool {
             shared,
             thread: Some(thread),
@@ -142,7 +148,7 @@ impl SpoolShared {
             .unwrap_or_else(|broken| broken.into_inner())
     }
 
-    fn run_writer(&self) {
+    fn run_writer(&self, mut target: Box<dyn Write + Send>) {
         loop {
             let mut state = self.lock();
             let piece = loop {
@@ -158,9 +164,8 @@ impl SpoolShared {
             };
             state.writing = true;
             drop(state);
-            let mut stdout = io::stdout().lock();
-            let written = piece.and_then(|piece| stdout.write_all(&piece));
-            if let Err(error) = written.and_then(|()| stdout.flush()) {
+            let written = piece.and_then(|piece| target.write_all(&piece));
+            if let Err(error) = written.and_then(|()| target.flush()) {
                 self.lock().write_error = Some(error);
                 self.reader_gone.notify_one();
                 self.changed.notify_all();
@@ -185,8 +190,16 @@ impl SpoolState {
     }
 
     fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
-        if let Some(piece) = self.memory.pop_front() {
-            self.bytes -= piece.len();
+        if let Some(mut piece) = self.memory.pop_front() {
+            // Many small pieces are one write.
+            while let Some(next) = self.memory.front()
+                && piece.len() + next.len() <= MAX_CHUNK_BYTES
+            {
+                piece.extend_from_slice(next);
+                self.memory.pop_front();
+            }
+            // `bytes` counts what is in memory.
+            self.bytes = self.bytes.saturating_sub(piece.len());
             return Ok(Some(piece));
         }
         let Some(file) = self.file.as_mut().filter(|_| self.read < self.written) else {
@@ -194,7 +207,7 @@ impl SpoolState {
         };
         file.seek(SeekFrom::Start(self.read))?;
         let mut piece = Vec::new();
-        file.take(READ_CHUNK_BYTES as u64).read_to_end(&mut piece)?;
+        file.take(MAX_CHUNK_BYTES as u64).read_to_end(&mut piece)?;
         self.read += piece.len() as u64;
         if self.read == self.written {
             // The file is drained, so its space can be reused from the start.

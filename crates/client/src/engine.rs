@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::connection::{
     ClientCapabilities, Implementation, SubscribeParams, UnsubscribeParams,
 };
@@ -110,6 +111,8 @@ pub struct HostInfo {
     pub program: Option<Implementation>,
     /// Directory at which clients start to browse files.
     pub default_directory: Option<Uri>,
+    /// Extension data (`_meta`) of the handshake.
+    pub meta: Option<Meta>,
 }
 
 /// A client of a host, without a transport.

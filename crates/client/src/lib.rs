@@ -38,4 +38,4 @@ pub use optimistic::{
 };
 pub use resources::ResourceProvider;
 #[cfg(feature = "transport")]
-pub use transport::{HostAddress, ReadyFile, TransportError};
+pub use transport::{HostAddress, HostTransport, ReadyFile, TransportError};

@@ -149,8 +149,11 @@ impl From<LinesCodecError> for TransportError {
 
 type LineWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
 
-/// A connection that sends and receives complete messages.
-pub(crate) enum HostTransport {
+/// A connection that sends and receives complete messages. [`crate::Client`] uses it with an
+/// engine; programs with an event loop of their own can use it directly.
+pub struct HostTransport(TransportKind);
+
+enum TransportKind {
     WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
     Lines {
         reader: FramedRead<OwnedReadHalf, LinesCodec>,
@@ -160,15 +163,20 @@ pub(crate) enum HostTransport {
 
 impl std::fmt::Debug for HostTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            HostTransport::WebSocket(_) => "WebSocket",
-            HostTransport::Lines { .. } => "Lines",
+        f.write_str(match self.0 {
+            TransportKind::WebSocket(_) => "WebSocket",
+            TransportKind::Lines { .. } => "Lines",
         })
     }
 }
 
 impl HostTransport {
-    pub(crate) async fn connect(address: &HostAddress) -> Result<Self, TransportError> {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError`] if the address has no host, or the host refuses the connection.
+    pub async fn connect(address: &HostAddress) -> Result<Self, TransportError> {
         let found;
         let address = match address {
             HostAddress::ReadyFile(path) => {
@@ -193,26 +201,30 @@ impl HostTransport {
                 let connecting =
                     tokio_tungstenite::connect_async_with_config(request, Some(config), true);
                 let (socket, _) = connecting.await?;
-                Ok(HostTransport::WebSocket(Box::new(socket)))
+                Ok(HostTransport(TransportKind::WebSocket(Box::new(socket))))
             }
             HostAddress::UnixSocket(path) => {
                 let (reader, writer) = UnixStream::connect(path).await?.into_split();
                 let codec = || LinesCodec::new_with_max_length(Limits::STATE.bytes);
-                Ok(HostTransport::Lines {
+                Ok(HostTransport(TransportKind::Lines {
                     reader: FramedRead::new(reader, codec()),
                     writer: FramedWrite::new(writer, codec()),
-                })
+                }))
             }
         }
     }
 
     /// Waits until the transport accepts a message. This method is cancel safe.
-    pub(crate) async fn ready(&mut self) -> Result<(), TransportError> {
-        match self {
-            HostTransport::WebSocket(socket) => {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError`] if the connection is lost.
+    pub async fn ready(&mut self) -> Result<(), TransportError> {
+        match &mut self.0 {
+            TransportKind::WebSocket(socket) => {
                 std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?;
             }
-            HostTransport::Lines { writer, .. } => {
+            TransportKind::Lines { writer, .. } => {
                 let ready = |context: &mut std::task::Context<'_>| {
                     SinkExt::<String>::poll_ready_unpin(writer, context)
                 };
@@ -223,30 +235,42 @@ impl HostTransport {
     }
 
     /// Passes a message to the transport, which must be ready.
-    pub(crate) fn start_send(&mut self, text: String) -> Result<(), TransportError> {
-        match self {
-            HostTransport::WebSocket(socket) => Ok(socket.start_send_unpin(Message::text(text))?),
-            HostTransport::Lines { writer, .. } => Ok(writer.start_send_unpin(text)?),
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError`] if the connection is lost.
+    pub fn start_send(&mut self, text: String) -> Result<(), TransportError> {
+        match &mut self.0 {
+            TransportKind::WebSocket(socket) => Ok(socket.start_send_unpin(Message::text(text))?),
+            TransportKind::Lines { writer, .. } => Ok(writer.start_send_unpin(text)?),
         }
     }
 
     /// Writes all accepted messages to the socket. This method is cancel safe.
-    pub(crate) async fn flush(&mut self) -> Result<(), TransportError> {
-        match self {
-            HostTransport::WebSocket(socket) => Ok(socket.flush().await?),
-            HostTransport::Lines { writer, .. } => Ok(SinkExt::<String>::flush(writer).await?),
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError`] if the connection is lost.
+    pub async fn flush(&mut self) -> Result<(), TransportError> {
+        match &mut self.0 {
+            TransportKind::WebSocket(socket) => Ok(socket.flush().await?),
+            TransportKind::Lines { writer, .. } => Ok(SinkExt::<String>::flush(writer).await?),
         }
     }
 
     /// Receives the next message. This method is cancel safe.
-    pub(crate) async fn next_message(&mut self) -> Result<String, TransportError> {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError`] if the connection is lost or a message is too long.
+    pub async fn next_message(&mut self) -> Result<String, TransportError> {
         let closed = |reason| TransportError::Closed { reason };
-        match self {
-            HostTransport::Lines { reader, .. } => {
+        match &mut self.0 {
+            TransportKind::Lines { reader, .. } => {
                 let line = reader.next().await;
                 Ok(line.ok_or_else(|| closed(None))??)
             }
-            HostTransport::WebSocket(socket) => loop {
+            TransportKind::WebSocket(socket) => loop {
                 match socket.next().await.ok_or_else(|| closed(None))?? {
                     Message::Text(text) => return Ok(text.as_str().to_owned()),
                     Message::Close(frame) => {

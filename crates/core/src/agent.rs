@@ -2,7 +2,9 @@
 //!
 //! The host treats all agents alike: nothing in this crate depends on the kind of agent.
 
+mod catalog;
 pub(crate) mod content;
+pub(crate) mod environment;
 mod event;
 pub(crate) mod handler;
 pub(crate) mod models;
@@ -161,8 +163,7 @@ pub enum AgentCommand {
         input: String,
     },
     /// Sends a steering message during a turn. An agent that accepts it sends
-    /// [`AgentEvent::SteeringAccepted`]; an agent that does not support steering ignores
-    /// it.
+    /// [`AgentEvent::SteeringAccepted`]. Only agents that support steering get the command.
     Steer {
         /// The chat of the turn.
         chat: Uri,

@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod channel_recovery;
+pub(crate) mod client_retention;
 pub(crate) mod disconnect;
 pub(crate) mod dispatch;
 pub(crate) mod epochs;

@@ -44,7 +44,7 @@ const MAX_CUSTOM_COMMANDS: usize = 1_000;
 impl Host {
     /// Returns `true` if the host reads customizations for sessions.
     fn reads_customizations(&self) -> bool {
-        self.config.customizable.is_some()
+        self.config.catalog.customizable.is_some()
     }
 
     /// Starts tracking the customizations of a session. The driver reads them now and reports

@@ -64,7 +64,7 @@ pub struct StoredHost {
     pub sessions: Vec<SessionSummary>,
     /// All stored channels. Their states are loaded on demand.
     pub channels: Vec<StoredChannel>,
-    /// All clients that the store remembers.
+    /// The clients that were present when the host stopped.
     pub clients: Vec<(ClientId, ClientRecord)>,
     /// The options that each agent reported in its last run.
     pub agent_options: Vec<(ProviderId, AgentOptions)>,
@@ -104,10 +104,10 @@ pub struct Host {
 impl Host {
     /// Creates a host that continues after the last stored action.
     pub fn new(mut config: HostConfig, stored_host: StoredHost) -> Self {
-        clean_agents(&mut config.agents);
-        config.schemas.values_mut().for_each(clean_schema);
+        clean_agents(&mut config.catalog.agents);
+        config.catalog.schemas.values_mut().for_each(clean_schema);
         options::restore_agent_options(&mut config, stored_host.agent_options);
-        offer_models(&mut config.agents, stored_host.root.as_ref());
+        offer_models(&mut config.catalog.agents, stored_host.root.as_ref());
         let list_changes = ListChanges::since(stored_host.seq, stored_host.removed_sessions);
         let mut host = Host {
             config,
@@ -192,7 +192,7 @@ impl Host {
         self.log.seq
     }
 
-    /// Returns the time that a disconnected client has to reconnect before the host drops it.
+    /// Returns the time after which the host releases a disconnected client.
     pub fn grace_period(&self) -> Millis {
         self.config.grace_period
     }
@@ -203,7 +203,7 @@ impl Host {
         let root = Uri::from(RootChannel);
         if !self.channels.contains(&root) {
             let state = RootState {
-                agents: self.config.agents.clone(),
+                agents: self.config.catalog.agents.clone(),
                 active_sessions: Some(0),
                 terminals: None,
                 config: None,
@@ -214,14 +214,15 @@ impl Host {
         let Some(state) = self.root() else {
             return;
         };
-        if state.agents != self.config.agents {
-            let agents = self.config.agents.clone();
+        if state.agents != self.config.catalog.agents {
+            let agents = self.config.catalog.agents.clone();
             let changed = RootAction::AgentsChanged(AgentsChanged { agents });
             self.originate(&root, changed, out);
         }
         self.refresh_settings(out);
         self.sync_trusted_code(out);
         self.publish_access_requests(out);
+        self.publish_storage_problem(None, out);
         self.remove_stale_watches(out);
         self.mark_terminals_exited(out);
         self.dispose_orphaned_provisional(out);

@@ -27,6 +27,10 @@ mod terminal;
 pub mod tools;
 
 pub use agent::content::clean_action;
+pub use agent::environment::{
+    ENVIRONMENT_META_KEY, InvalidEnvironment, MAX_ENVIRONMENT_BYTES, MAX_ENVIRONMENT_VARIABLES,
+    SessionEnvironment,
+};
 pub use agent::options::AgentOptions;
 pub use changeset::driver::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
@@ -39,9 +43,11 @@ pub use connection::channel_recovery::RecoveryOutcome;
 pub use connection::epochs::{ClosedEpoch, WriterEpochs};
 pub use connection::host_requests::{ClientReadError, RawResponse};
 pub use connection::quirks::ClientQuirks;
-pub use connection::registry::{ClientRecord, GracePeriodId, PeerIdentity, Principal};
+pub use connection::registry::{
+    ClientRecord, GracePeriodId, PeerIdentity, Principal, RememberedClient,
+};
 pub use customization::apply_enablement_settings;
-pub use host::config::HostConfig;
+pub use host::config::{AgentCatalog, HostConfig};
 pub use host::effect::{AppVisibility, Effect, Effects, Recipient, ResponseBody, StoreWrite};
 pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{

@@ -7,7 +7,7 @@
 
 mod annotations;
 mod answering_client;
-mod chat;
+pub(crate) mod chat;
 mod formats;
 mod input;
 pub(crate) mod limits;
@@ -178,7 +178,7 @@ impl Host {
         &self,
         name: Option<&ProviderId>,
     ) -> Result<&AgentInfo, RequestFailure> {
-        let mut agents = self.config.agents.iter();
+        let mut agents = self.config.catalog.agents.iter();
         let found = match name {
             Some(name) => agents.find(|agent| agent.provider == *name),
             None => {

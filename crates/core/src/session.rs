@@ -58,6 +58,7 @@ impl Host {
     ) -> Result<(), RequestFailure> {
         let quirks = self.connection_quirks(connection);
         let fork = self.resolve_fork(&mut params)?;
+        let environment = self.requested_environment(connection, params.meta.as_ref())?;
         self.check_session_free(&params.channel)?;
         let session = params.channel;
         let agent = self.find_agent(params.provider.as_ref())?;
@@ -70,6 +71,7 @@ impl Host {
         }
         let directories = usable_directories(agent, params.working_directories)?;
         let provider = agent.provider.clone();
+        self.check_agent_session_free(&provider, params.config.as_ref())?;
         let (schema, values) =
             self.initial_config(&provider, directories.first(), params.config, quirks)?;
         let mut state = new_session_state(env, &session, provider, directories);
@@ -103,6 +105,7 @@ impl Host {
         let listed = Arc::new(listed);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(StoreWrite::Session(Arc::clone(&listed)));
+        self.store_environment(&session, environment, source.as_ref(), out);
         out.respond(connection, id, ResponseBody::Null);
         match &maker {
             Some(maker) => self.evict_provisional(maker, out),

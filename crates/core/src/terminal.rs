@@ -238,11 +238,8 @@ impl Host {
     ) {
         let typed = PtyCommand::Write(input.clone());
         self.route_terminal_command(terminal, typed, out);
-        let channel = self.channels.get(terminal);
-        let watches = channel.is_some_and(|channel| channel.subscribers.contains_key(&connection));
-        let watchers: &[ConnectionId] = if watches { &[connection] } else { &[] };
         let action = TerminalAction::Input(input.clone());
-        self.publish_unlogged(watchers, terminal, action, Some(origin), out);
+        self.echo_unlogged(connection, terminal, action, origin, out);
     }
 
     /// Sends a client's command to the owner of a terminal: the host, or the agent that opened

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_has_bounds() {
+    fn the_files_and_bytes_of_a_package_are_limited() {
         let mut package = Package::default();
         for number in 0..MAX_PACKAGE_FILES + 5 {
             package.add_file(&format!("{number}.md"), b"x".to_vec());
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_said_so() {
+    fn binary_and_oversized_files_are_reported() {
         let mut package = Package::default();
         package.add_file("a.md", b"a\0b".to_vec());
         package.add_file("b.md", vec![0xff, 0xfe]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_changed_is_other_code() {
+    fn a_changed_script_changes_the_code_digest() {
         let with = |script: &str, prose: &str| {
             let mut package = Package::default();
             package.add_file("x.sh", script.into());

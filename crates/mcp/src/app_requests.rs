@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::metadata::{PresentedToken, fetch_requirement};
 use super::server::handle::{ProgressListener, ServerCallError};
+use super::server::tool_list::ListedTool;
 use super::session_tools::RunningServer;
 
 /// Timeout for the response of a server to a forwarded request.
@@ -76,6 +77,10 @@ pub(super) async fn forward_request(
     }
     if let Some(wrong) = find_invalid_param(&request.method, &request.params) {
         return Err(RpcError::new(ErrorCode::InvalidParams, wrong));
+    }
+    if request.method == "tools/call" && !is_callable(&server, &request.params) {
+        let reason = "name: the server offers this tool to agents only";
+        return Err(RpcError::new(ErrorCode::InvalidParams, reason));
     }
     let Some(cancel) = server.forwarded_requests.start(&request.id) else {
         let reason = "too many pending requests to the MCP server";
@@ -140,6 +145,14 @@ fn is_served(method: &str, capabilities: &ServerCapabilities) -> bool {
         "logging/setLevel" => capabilities.logging.is_some(),
         _ => false,
     }
+}
+
+/// Returns `true` unless the called tool is for agents only. The server itself refuses a name that
+/// it does not know.
+fn is_callable(server: &RunningServer, params: &Object) -> bool {
+    let name = params.get("name").and_then(Json::as_str);
+    let tool = server.tools.iter().find(|tool| Some(&*tool.name) == name);
+    tool.is_none_or(ListedTool::is_for_apps)
 }
 
 /// Returns an error message for a parameter of the wrong type. Many servers would respond to

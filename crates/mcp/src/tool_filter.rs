@@ -56,7 +56,7 @@ mod tests {
     use crate::session_tools::ToolProvider;
 
     #[test]
-    fn lists_name_tools_in_several_ways() {
+    fn a_filter_matches_every_alias_of_a_tool() {
         let tool = OfferedTool {
             name: "calc_add".to_owned(),
             aliases: tool_aliases("calc_add", "calc", "add"),

@@ -11,14 +11,14 @@
 
 use std::cell::RefCell;
 
+use agenthost_frontend::{ClientName, Frontend, TimedInput};
 use agenthost_protocol::sorted::SortedMap;
 use agenthost_protocol::wire::read_input;
 
-use crate::core::PageCore;
-use crate::input::TimedInput;
+const CLIENT: ClientName = ClientName("agenthost-page");
 
 thread_local! {
-    static CORE: RefCell<PageCore> = RefCell::new(PageCore::new());
+    static CORE: RefCell<Frontend> = RefCell::new(Frontend::new(CLIENT));
     /// Regions that JavaScript holds, by address.
     static REGIONS: RefCell<SortedMap<usize, Box<[u8]>>> = const { RefCell::new(SortedMap::new()) };
 }

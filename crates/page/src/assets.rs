@@ -71,6 +71,31 @@ mod tests {
     }
 
     #[test]
+    fn the_service_worker_keeps_all_that_the_page_loads_first() {
+        let mut scripts = Vec::new();
+        add_imports("/app.js", &mut scripts);
+        let worker = std::str::from_utf8(file("/sw.js").body).unwrap();
+        let line = |name: &str| {
+            let lines = worker.lines().find(|line| line.starts_with(name));
+            lines.unwrap_or_else(|| panic!("no {name}"))
+        };
+        let (shell, chunks) = (line("const SHELL_CHUNKS"), line("const ALL_CHUNKS"));
+        for script in scripts.iter().filter(|script| *script != "/app.js") {
+            assert!(shell.contains(&format!("\"{script}\"")), "{script}");
+        }
+        for file in ASSETS
+            .iter()
+            .filter(|file| file.path.starts_with("/chunk-"))
+        {
+            assert!(
+                chunks.contains(&format!("\"{}\"", file.path)),
+                "{}",
+                file.path
+            );
+        }
+    }
+
+    #[test]
     fn the_page_has_no_inline_scripts() {
         let page = ASSETS
             .iter()

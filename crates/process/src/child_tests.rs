@@ -56,7 +56,7 @@ async fn are_gone(ids: &[i32]) {
 /// Goose and codex do not notice that their input is closed; other agents leave processes behind,
 /// some of them in a group of their own.
 #[tokio::test]
-async fn nothing_outlives_its_end() {
+async fn shutdown_ends_all_descendants() {
     let stubborn = "trap '' TERM; sleep 1000 & echo $!; setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & \
         echo $$; while :; do sleep 1000; done";
     let polite = "sleep 1000 & echo $!; echo $$; read line; exit 0";
@@ -82,7 +82,7 @@ async fn nothing_outlives_its_end() {
 }
 
 #[tokio::test]
-async fn dropped_it_is_gone() {
+async fn dropping_a_child_kills_its_descendants() {
     for scope in SCOPES {
         let (process, mut pipes) = start("sleep 1000 & echo $!; echo $$; wait", scope);
         let ids = numbers(&mut pipes, 2).await;
@@ -93,7 +93,7 @@ async fn dropped_it_is_gone() {
 
 /// Processes that left their group, their session and their parents are gone, too.
 #[tokio::test]
-async fn what_went_its_own_way_is_gone() {
+async fn shutdown_ends_daemonized_descendants() {
     let daemons = "(setsid sh -c 'echo $$; exec sleep 1000' 2>/dev/null &); \
         (setsid sh -c '(setsid sh -c \"echo \\$\\$; exec sleep 1000\" 2>/dev/null &)'); echo $$; read line";
     for scope in SCOPES {
@@ -127,7 +127,7 @@ async fn a_child_without_pid_file_is_killed() {
 }
 
 #[tokio::test]
-async fn the_end_of_standard_error_is_kept() {
+async fn the_tail_of_stderr_is_recorded() {
     let script = "echo complaint >&2; echo 'last \u{1b}[1mone' >&2";
     let (process, pipes) = start(script, SignalScope::Group);
     let tail = process.stderr_tail();

@@ -133,7 +133,7 @@ mod tests {
     /// A host that is killed leaves its pid files. With them the next host kills the remaining
     /// processes, also if the agent itself has exited.
     #[test]
-    fn what_a_killed_host_left_is_swept_up() {
+    fn processes_of_a_killed_host_are_killed() {
         let notes = tempfile::tempdir().unwrap();
         let mut there = spawn("exec sleep 1000");
         let mut gone = spawn("sleep 1000 > /dev/null & echo; wait");

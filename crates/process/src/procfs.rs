@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_may_have_any_name() {
+    fn stat_lines_are_parsed_with_any_program_name() {
         let stat = "7 (a) S 1 (b) R 3 4 5 0 -1 4194304 8 9 10 11 12 13 14 15 20 0 1 0 4711 17 18";
         let read = parse_stat(Pid::from_raw(7), stat);
         let expected = ProcStat {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_there() {
+    fn the_stat_of_this_process_is_read() {
         let own = read_stat(Pid::this()).unwrap();
         assert_eq!((own.parent, own.group), (getppid(), getpgrp()));
         assert!(read_processes().contains(&own));

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_shown_without_secrets() {
+    fn secrets_are_redacted_from_the_last_lines() {
         let tail = StreamTail::new(1000);
         tail.push("one\ntwo\n\nthree \u{1b}[31mred\nkey is hunter22 and a\n".as_bytes());
         let secrets = ["hunter22".to_owned(), "a".to_owned()];
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_end_is_kept() {
+    async fn only_the_last_bytes_are_stored() {
         let tail = Arc::new(StreamTail::new(5));
         assert_eq!(tail.last_line(), None);
         Arc::clone(&tail).read_from(&b"one\ntwo\n"[..]).await;

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_loses_controls_and_reordering() {
+    fn controls_and_bidi_characters_are_removed_from_a_label() {
         assert_eq!(label("Run \u{202e}fdp.exe\u{202c}"), "Run fdp.exe");
         assert_eq!(
             label("a\u{2066}b\u{2069}c\u{200e}d\u{200f}e\u{61c}f"),

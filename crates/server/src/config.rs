@@ -154,8 +154,14 @@ pub struct ServerLimits {
     pub max_slow_client_pause: Duration,
     /// Time without any message or pong after which a connection counts as dead and is closed.
     pub idle_timeout: Duration,
-    /// Time that a disconnected client has to reconnect before the host drops it.
+    /// Time that a disconnected client has to reconnect before the host releases its tools and
+    /// its places in sessions.
     pub grace_period: Duration,
+    /// Time for which a released client can still reconnect.
+    pub client_retention: Duration,
+    /// Limit on the released clients that the host remembers. The longest absent is dropped
+    /// first.
+    pub remembered_clients: usize,
 }
 
 impl Default for ServerLimits {
@@ -171,6 +177,8 @@ impl Default for ServerLimits {
             max_slow_client_pause: Duration::from_millis(500),
             idle_timeout: Duration::from_secs(90),
             grace_period: Duration::from_secs(30),
+            client_retention: Duration::from_secs(30 * 24 * 60 * 60),
+            remembered_clients: 1_000,
         }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
 pub(crate) mod outbound;
 mod replay;
+mod storage;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,8 +25,10 @@ use crate::connection::message::{LoopEvent, ReceivedMessage};
 use crate::delivery::Publisher;
 use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
+use crate::host_loop::storage::{BlockedStorage, STORAGE_RETRY_INTERVAL};
 use crate::legacy::LegacyClients;
 use crate::server::HostUsage;
+use crate::server::agent_catalog::{AgentList, CatalogBuilder};
 use crate::workers::Workers;
 
 /// Actions between two compactions of the log. Compaction is too expensive to run for every
@@ -47,6 +50,7 @@ pub(crate) struct HostLoop {
     pub(crate) host: Host,
     pub(crate) store: Store,
     pub(crate) agents: AgentSupervisor,
+    pub(crate) catalog: CatalogBuilder,
     pub(crate) retention: Retention,
     pub(crate) events: mpsc::Receiver<LoopEvent>,
     pub(crate) agent_inputs: mpsc::Receiver<Input>,
@@ -62,6 +66,12 @@ pub(crate) struct HostLoop {
     pub(crate) needs_maintenance: bool,
     /// Receives what the host is used for after each batch, while there is a receiver.
     pub(crate) usage: watch::Sender<HostUsage>,
+    /// Set while nothing can be stored.
+    pub(crate) blocked: Option<BlockedStorage>,
+    /// The time at which blocked storage is tried again.
+    pub(crate) next_storage_retry: Instant,
+    /// Cancelled when the host stops.
+    pub(crate) stop: CancellationToken,
     /// Results of the appends of the current batch, with the encoded actions that its effects
     /// send.
     pub(crate) appended: Vec<AppendResult>,
@@ -69,21 +79,34 @@ pub(crate) struct HostLoop {
 
 impl HostLoop {
     /// Runs the loop until `stop` is cancelled. A store error ends it, because an action that
-    /// can't be stored must not be published.
-    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
-        self.start()?;
+    /// can't be stored must not be published. A full disk does not: see [`storage`].
+    pub(crate) async fn run(mut self) -> Result<(), StoreError> {
+        self.start().await?;
+        let stop = self.stop.clone();
         let mut eviction_timer = tokio::time::interval(EVICTION_INTERVAL);
         loop {
             // A client that reads, but slower than agents write, is not too slow: the loop
             // takes no input from clients and agents for a short time, until that client has
             // caught up.
             let pause = self.publisher.slow_client_pause();
+            let is_blocked = self.blocked.is_some();
+            let defers = self.blocked.as_ref();
+            let takes_results = defers.is_none_or(BlockedStorage::has_capacity);
             let first = tokio::select! {
                 event = self.events.recv(), if pause.is_none() => event,
-                input = self.agent_inputs.recv(), if pause.is_none() => input.map(LoopEvent::Input),
+                input = self.agent_inputs.recv(), if pause.is_none() && !is_blocked => {
+                    input.map(LoopEvent::Input)
+                }
                 () = wait_until(pause), if pause.is_some() => continue,
                 () = self.capacity.notified(), if pause.is_some() => continue,
-                input = self.workers.next_input() => Some(LoopEvent::Input(input)),
+                input = self.workers.next_input(), if takes_results => {
+                    Some(LoopEvent::Input(input))
+                }
+                () = tokio::time::sleep_until(self.next_storage_retry), if is_blocked => {
+                    self.next_storage_retry = Instant::now() + STORAGE_RETRY_INTERVAL;
+                    self.retry_storage().await?;
+                    continue;
+                }
                 () = self.publisher.wait_for_deadline() => {
                     self.publisher.flush_due()?;
                     continue;
@@ -104,13 +127,19 @@ impl HostLoop {
             // Timers and job results must not cut short the pause for a slow client.
             if pause.is_none() {
                 batch.fill_from_clients(&mut self.events);
-                batch.fill_from_agents(&mut self.agent_inputs);
+                if !is_blocked {
+                    batch.fill_from_agents(&mut self.agent_inputs);
+                }
             }
-            self.process_batch(batch)?;
+            self.check_storage();
+            self.process_batch(batch).await?;
+            if self.blocked.is_some() && !is_blocked {
+                self.announce_storage().await?;
+            }
             self.publisher.flush_due()?;
         }
         self.drain_checkpoints().await?;
-        self.drain()?;
+        self.drain().await?;
         let agents = self.agents.stop(Duration::from_secs(3));
         tokio::join!(agents, self.workers.stop());
         Ok(())
@@ -127,33 +156,34 @@ impl HostLoop {
             };
             let mut batch = InputBatch::default();
             batch.push(LoopEvent::Input(input));
-            self.process_batch(batch)?;
+            self.process_batch(batch).await?;
         }
         Ok(())
     }
 
     /// Handles the requests that were received before the shutdown, then closes all
     /// connections.
-    fn drain(&mut self) -> Result<(), StoreError> {
+    async fn drain(&mut self) -> Result<(), StoreError> {
         loop {
             let mut batch = InputBatch::default();
             batch.fill_from_clients(&mut self.events);
             if batch.events.is_empty() {
                 break;
             }
-            self.process_batch(batch)?;
+            self.process_batch(batch).await?;
         }
         Ok(self.publisher.close_all()?)
     }
 
-    fn start(&mut self) -> Result<(), StoreError> {
+    async fn start(&mut self) -> Result<(), StoreError> {
         let mut out = Effects::default();
-        self.step_host(Input::Started, &mut out)?;
+        self.step_host(Input::Started, &mut out).await?;
         for channel in self.host.channels_to_recover() {
             let extent = LoadExtent::Tail;
             self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
         }
-        self.persist_and_execute(out)?;
+        self.persist_and_execute(out).await?;
+        self.create_reserve();
         // Clients that were connected when the previous host stopped may reconnect. Those that
         // do not are dropped when their grace period expires.
         let grace = self.host.grace_period();
@@ -169,7 +199,7 @@ impl HostLoop {
         Ok(())
     }
 
-    fn process_batch(&mut self, batch: InputBatch) -> Result<(), StoreError> {
+    async fn process_batch(&mut self, batch: InputBatch) -> Result<(), StoreError> {
         let mut out = Effects::default();
         let mut permits = Vec::new();
         let mut leaving = Vec::new();
@@ -184,7 +214,7 @@ impl HostLoop {
                     self.publisher.insert(connection, outbox);
                     self.legacy.handle_connected(connection, fluent);
                     let connected = Input::Connected { connection, peer };
-                    self.step_host(connected, &mut out)?;
+                    self.step_host(connected, &mut out).await?;
                 }
                 LoopEvent::MessageReceived {
                     connection,
@@ -198,15 +228,21 @@ impl HostLoop {
                                 connection,
                                 message,
                             };
-                            self.step_host(received, &mut out)?;
+                            self.step_host(received, &mut out).await?;
                         }
                         ReceivedMessage::Raw(text) => {
-                            self.receive_raw(connection, &text, &mut out)?
+                            self.receive_raw(connection, &text, &mut out).await?
                         }
                     }
                     permits.push(permit);
                 }
                 LoopEvent::ReadEnded { connection, reason } => leaving.push((connection, reason)),
+                LoopEvent::AgentsReplaced(AgentList(agents)) => {
+                    let changed = self.agents.replace(agents);
+                    let catalog = Box::new(self.catalog.build(&self.agents));
+                    let replaced = Input::AgentsReplaced { catalog, changed };
+                    self.step_host(replaced, &mut out).await?;
+                }
                 LoopEvent::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
                         self.publisher.remove(*connection);
@@ -214,7 +250,7 @@ impl HostLoop {
                         self.workers.file_worker.drop_queue(*connection);
                     }
                     let is_eviction = matches!(input, Input::EvictionDue);
-                    self.step_host(input, &mut out)?;
+                    self.step_host(input, &mut out).await?;
                     if is_eviction {
                         let host = &self.host;
                         self.store.evict(|channel| host.state(channel).is_some());
@@ -222,7 +258,7 @@ impl HostLoop {
                 }
             }
         }
-        self.persist_and_execute(out)?;
+        self.persist_and_execute(out).await?;
         for (connection, reason) in leaving {
             self.publisher
                 .send(connection, OutgoingMessage::Close(reason))?;
@@ -249,8 +285,20 @@ impl HostLoop {
         });
     }
 
-    fn step_host(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
+    pub(super) async fn step_host(
+        &mut self,
+        input: Input,
+        out: &mut Effects,
+    ) -> Result<(), StoreError> {
+        if self.blocked.is_some() {
+            return self.step_blocked(input, out).await;
+        }
         let input = self.limit_replay(input)?;
+        if self.host.missing_client(&input).is_some() {
+            let writes = std::mem::take(&mut out.writes);
+            self.persist(&writes).await?;
+            self.load_client(&input, out)?;
+        }
         // A channel that can't be loaded is requested once, so that the loop ends.
         let mut requested = Vec::new();
         loop {
@@ -261,7 +309,7 @@ impl HostLoop {
             }
             // Loading reads the log, so the pending writes of the host have to be in it first.
             let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes)?;
+            self.persist(&writes).await?;
             for need in needs {
                 requested.push(need.clone());
                 self.load_channel(need, out)?;
@@ -272,6 +320,25 @@ impl HostLoop {
         self.host.step(&env, input, out);
         let new = out.effects.get(before..).unwrap_or_default();
         self.legacy.capture_views(&self.host, new);
+        Ok(())
+    }
+
+    /// Loads the record of the client that an input concerns, if it is not present.
+    fn load_client(&mut self, input: &Input, out: &mut Effects) -> Result<(), StoreError> {
+        let Some(client) = self.host.missing_client(input) else {
+            return Ok(());
+        };
+        let remembered = match self.store.load_client(&client) {
+            // The client starts over.
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%client, %error, "failed to load the record of a client");
+                None
+            }
+            remembered => remembered?.map(Box::new),
+        };
+        let env = self.next_env();
+        let loaded = Input::ClientLoaded { client, remembered };
+        self.host.step(&env, loaded, out);
         Ok(())
     }
 
@@ -304,9 +371,9 @@ impl HostLoop {
     /// Appends the writes to the log, then runs the effects. Inputs that effects return at once
     /// form the next batch: its writes are appended and its effects run after this one, in the
     /// same order.
-    fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
+    async fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
         loop {
-            self.persist(&out.writes)?;
+            self.persist(&out.writes).await?;
             let mut answers = Vec::new();
             for effect in out.effects {
                 answers.extend(self.execute(effect)?);
@@ -317,22 +384,23 @@ impl HostLoop {
             }
             out = Effects::default();
             for input in answers {
-                self.step_host(input, &mut out)?;
+                self.step_host(input, &mut out).await?;
             }
         }
     }
 
-    fn persist(&mut self, writes: &[StoreWrite]) -> Result<(), StoreError> {
+    async fn persist(&mut self, writes: &[StoreWrite]) -> Result<(), StoreError> {
         if writes.is_empty() {
             return Ok(());
         }
-        let appended = self.store.append(writes, now())?;
+        let appended = self.append(writes).await?;
         // The writes include every step so far, so the states in memory are those at this
         // sequence number.
         let seq = self.host.seq();
         for channel in &appended.snapshots_due {
             if let Some(loaded) = self.host.loaded(channel) {
-                self.store.snapshot(channel, loaded, seq)?;
+                // The log has what a missing snapshot would contain.
+                allow_no_space(self.store.snapshot(channel, loaded, seq))?;
             }
         }
         self.appended.push(appended);
@@ -340,12 +408,23 @@ impl HostLoop {
         let many = seq.0 >= self.last_compaction_seq.0 + COMPACTION_INTERVAL_ACTIONS;
         if many || self.store.exceeds_retention(self.retention) {
             self.last_compaction_seq = seq;
-            let log_start = self.store.compact(self.retention, now())?;
-            let env = self.next_env();
-            let compacted = Input::LogCompacted { log_start };
-            self.host.step(&env, compacted, &mut Effects::default());
+            let compacted = self.store.compact(self.retention, now());
+            if let Some(log_start) = allow_no_space(compacted)? {
+                let env = self.next_env();
+                let compacted = Input::LogCompacted { log_start };
+                self.host.step(&env, compacted, &mut Effects::default());
+            }
         }
         Ok(())
+    }
+}
+
+/// Returns `None` for work that had no space on the disk, and is done later.
+fn allow_no_space<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(StoreError::NoSpace { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

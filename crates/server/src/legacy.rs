@@ -12,6 +12,7 @@ pub(crate) mod handshake;
 mod host_files;
 pub(crate) mod inbound;
 mod live_state;
+mod open_entries;
 pub(crate) mod outbound;
 mod replay;
 pub(crate) mod response;
@@ -23,7 +24,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use agenthost_core::{ClientQuirks, ConnectionId, Host};
 use agenthost_protocol::action::Rejection;
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
@@ -35,6 +35,7 @@ use aliases::SessionAliases;
 pub(crate) use cache::{DowngradeCache, LegacyMessages};
 use channel_recovery::NamedCursor;
 pub(crate) use inbound::{InboundKind, named_channels};
+use open_entries::OpenEntries;
 pub(crate) use outbound::{ActionContext, DowngradeError};
 pub(crate) use replay::PastState;
 pub(crate) use response::LegacyResponse;
@@ -82,11 +83,11 @@ pub(crate) struct LegacyClient {
     /// Actions that the client dispatched and whose echo it has not received, by `clientSeq`.
     dispatched: VecDeque<(Json, DispatchedAction)>,
     /// The methods of open host requests to the client, by request id.
-    host_requests: BTreeMap<RequestId, &'static str>,
+    host_requests: OpenEntries<&'static str>,
     /// The cursors of its `reconnect`, until the response is sent.
     cursors: Vec<NamedCursor>,
     /// Open requests of the client, with the data that their responses need.
-    open_requests: BTreeMap<RequestId, OpenLegacyRequest>,
+    open_requests: OpenEntries<OpenLegacyRequest>,
 }
 
 /// An action in the encoding of its client.
@@ -168,9 +169,9 @@ impl LegacyClient {
             version,
             subscriptions: BTreeSet::new(),
             dispatched: VecDeque::new(),
-            host_requests: BTreeMap::new(),
+            host_requests: OpenEntries::default(),
             cursors: Vec::new(),
-            open_requests: BTreeMap::new(),
+            open_requests: OpenEntries::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Starts and stops the server: opens the store, binds the listeners and spawns the tasks.
 
+pub(crate) mod agent_catalog;
+mod revocation;
 pub(crate) mod startup;
 
 use std::io;
@@ -28,6 +30,8 @@ use crate::config::ServerConfig;
 use crate::connection::ConnectionContext;
 use crate::page::HttpState;
 use crate::page::files::PageFiles;
+use crate::server::agent_catalog::AgentReplacer;
+use crate::server::revocation::{forget_revoked_devices, forward_revocations};
 use crate::server::startup::build_host_loop;
 use crate::transport::accept::ClientListener;
 use crate::transport::lines;
@@ -160,6 +164,7 @@ pub struct Server {
     is_tls: bool,
     host_file: PathBuf,
     usage: watch::Sender<HostUsage>,
+    agents: AgentReplacer,
     _device_watch: Option<DeviceWatch>,
     stop: CancellationToken,
     connection_tasks: TaskTracker,
@@ -194,6 +199,11 @@ impl Server {
     /// Returns the clients and turns of the host, updated while it runs.
     pub fn watch_usage(&self) -> watch::Receiver<HostUsage> {
         self.usage.subscribe()
+    }
+
+    /// Returns a handle that replaces the agents while the server runs.
+    pub fn agent_replacer(&self) -> AgentReplacer {
+        self.agents.clone()
     }
 
     /// Stops the server: received requests get their responses, and agents are ended with all
@@ -239,7 +249,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     check_listeners(&config)?;
     let certificates = config.tls.as_ref().map(CertificateStore::open);
     let certificates = certificates.transpose()?;
-    let store = Store::open(&config.data_directory, config.durability)?;
+    let mut store = Store::open(&config.data_directory, config.durability)?;
     let token = auth::load_or_create_token(&config.data_directory).map_err(ServeError::Token)?;
     let devices = DeviceDirectory::open(&config.data_directory).map_err(ServeError::Devices)?;
     let devices = DeviceRegistry::open(devices);
@@ -248,7 +258,8 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
 
     let stop = CancellationToken::new();
     let (events, receiver) = mpsc::channel(INPUT_QUEUE);
-    let host_loop = build_host_loop(&config, store, receiver)?;
+    forget_revoked_devices(&mut store, &devices)?;
+    let host_loop = build_host_loop(&config, store, receiver, stop.clone())?;
     let capacity = Arc::clone(&host_loop.capacity);
     let context = ConnectionContext {
         limits: config.limits,
@@ -267,6 +278,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         is_tls: config.tls.is_some(),
         host_file: config.data_directory.join(HOST_FILE),
         usage: host_loop.usage.clone(),
+        agents: AgentReplacer::new(context.events.clone()),
         _device_watch: watch_devices(&devices),
         stop: stop.clone(),
         connection_tasks: context.tasks.clone(),
@@ -275,7 +287,12 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     server.write_ready_file(&server.host_file)?;
     server
         .tasks
-        .spawn(async move { Ok(host_loop.run(stop).await?) });
+        .spawn(async move { Ok(host_loop.run().await?) });
+    server.tasks.spawn(forward_revocations(
+        devices.watch_ids(),
+        context.events.clone(),
+        context.stop.clone(),
+    ));
     let credentials = ListenerCredentials {
         certificates,
         devices,

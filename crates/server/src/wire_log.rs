@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agenthost_core::ConnectionId;
+use agenthost_core::{ConnectionId, ENVIRONMENT_META_KEY};
 use agenthost_stdx::private_file;
 use agenthost_stdx::sync::lock;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,12 @@ impl WireLog {
         // A message that can't be outlined may be a malformed `authenticate`, with a token.
         let is_readable = message.is_ok();
         let outline = message.map(to_outline).unwrap_or_default();
-        let is_secret = !is_readable || outline.method.as_deref() == Some("authenticate");
+        let is_secret = match outline.method.as_deref() {
+            Some("authenticate") => true,
+            // Environment variables may be secret.
+            Some("createSession") => text.contains(ENVIRONMENT_META_KEY),
+            Some(_) | None => !is_readable,
+        };
         let whole = (self.contents && !is_secret).then(|| serde_json::from_str(text).ok());
         let line = WireLogEntry {
             at: at.map_or(0, |at| at.as_millis()),
@@ -183,7 +188,7 @@ mod tests {
 
     /// SEC-9: the log has contents only if they are enabled, and never a token.
     #[test]
-    fn contents_are_recorded_only_when_asked_for() {
+    fn contents_are_logged_only_if_enabled() {
         let garbage = "private garbage";
         let lines = record(false, &[DISPATCH, TOKEN, garbage]);
         assert!(!format!("{lines:?}").contains("private"));
@@ -200,6 +205,10 @@ mod tests {
             "private"
         );
         assert!(!lines[1].to_string().contains("private"));
+        let environment = r#"{"jsonrpc":"2.0","id":1,"method":"createSession","params":{"channel":"shell:/1","_meta":{"agenthost.environment":{"A":"private"}}}}"#;
+        let lines = record(true, &[environment]);
+        assert!(!format!("{lines:?}").contains("private"), "{lines:?}");
+        assert_eq!(lines[0]["method"], "createSession");
         // `channel` is no string, and a member is there twice.
         let odd = TOKEN.replace(r#""ahp-root://""#, "5");
         let twice = TOKEN.replace(r#""id":"a""#, r#""id":"a","method":"authenticate""#);

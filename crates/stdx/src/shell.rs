@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_have_one_reading() {
+    fn quoted_words_are_unambiguous() {
         for (word, expected) in [
             ("one", "one"),
             ("./scripts/x.sh", "./scripts/x.sh"),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_told_from_what_looks_like_one() {
+    fn escapes_differ_from_literal_backslashes() {
         let words = ["\n", "\\n", "'\\n'", "$'\\n'", "\u{202e}", "\\u202e"];
         let quoted: std::collections::BTreeSet<_> =
             words.iter().map(|word| quote_word(word)).collect();

@@ -1,11 +1,16 @@
 //! Appends the writes of a batch to the database in one transaction.
 
-use agenthost_core::{LoadedChannel, MAX_REMOVED_SESSIONS, StoreWrite};
+use std::collections::BTreeMap;
+
+use agenthost_core::{
+    LoadedChannel, MAX_REMOVED_SESSIONS, RemovedSession, SessionEnvironment, StoreWrite,
+};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use rusqlite::Transaction;
+use rusqlite::{Transaction, params};
 
+use crate::clients;
 use crate::error::StoreError;
 use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::store::{Store, seq_to_sql};
@@ -36,7 +41,18 @@ impl AppendResult {
 
 impl Store {
     /// Commits a batch of writes in one transaction, completely or not at all.
+    ///
+    /// Fails with [`StoreError::NoSpace`] on a full disk; the same batch can be appended later.
     pub fn append(
+        &mut self,
+        writes: &[StoreWrite],
+        now: Millis,
+    ) -> Result<AppendResult, StoreError> {
+        let appended = self.commit_batch(writes, now);
+        self.explain(appended)
+    }
+
+    fn commit_batch(
         &mut self,
         writes: &[StoreWrite],
         now: Millis,
@@ -154,26 +170,17 @@ fn append_write(
             "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
             &[&summary.resource.as_str(), &serde_json::to_string(summary)?],
         )?,
-        StoreWrite::SessionRemoved(session) => run(
-            "DELETE FROM sessions WHERE session = ?1",
-            &[&session.as_str()],
+        StoreWrite::SessionRemoved(session) => remove_session(transaction, session)?,
+        StoreWrite::SessionEnvironment {
+            session,
+            environment,
+        } => insert_environment(transaction, session, environment)?,
+        StoreWrite::SessionEnvironmentCopied { from, to } => run(
+            "INSERT OR REPLACE INTO session_environments (session, variables)
+             SELECT ?2, variables FROM session_environments WHERE session = ?1",
+            &[&from.as_str(), &to.as_str()],
         )?,
-        StoreWrite::SessionUnlisted(removed) => {
-            run(
-                "INSERT OR REPLACE INTO removed_sessions (seq, session, provider)
-                 VALUES (?1, ?2, ?3)",
-                &[
-                    &seq_to_sql(removed.seq),
-                    &removed.session.as_str(),
-                    &removed.provider.as_str(),
-                ],
-            )?;
-            run(
-                "DELETE FROM removed_sessions WHERE seq <=
-                 (SELECT seq FROM removed_sessions ORDER BY seq DESC LIMIT 1 OFFSET ?1)",
-                &[&(MAX_REMOVED_SESSIONS as i64)],
-            )?;
-        }
+        StoreWrite::SessionUnlisted(removed) => append_removed_session(transaction, removed)?,
         StoreWrite::Client(client, record) => run(
             "INSERT OR REPLACE INTO clients (client, record) VALUES (?1, ?2)",
             &[
@@ -181,6 +188,17 @@ fn append_write(
                 &serde_json::to_string(&ClientRow::from(&**record))?,
             ],
         )?,
+        StoreWrite::ClientReleased(client, left_at) => run(
+            "UPDATE clients SET left_at = ?2 WHERE client = ?1",
+            &[&client.as_str(), &left_at.0],
+        )?,
+        StoreWrite::ClientsPruned {
+            left_until,
+            max_clients,
+        } => clients::prune(transaction, *left_until, *max_clients)?,
+        StoreWrite::PrincipalForgotten(principal) => {
+            run(clients::DELETE_OF_PRINCIPAL_SQL, &[&principal.0])?
+        }
         StoreWrite::ClientRemoved(client) => {
             run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
@@ -193,4 +211,54 @@ fn append_write(
         )?,
     }
     Ok(None)
+}
+
+fn remove_session(transaction: &Transaction<'_>, session: &Uri) -> Result<(), StoreError> {
+    for table in ["sessions", "session_environments"] {
+        transaction
+            .prepare_cached(&format!("DELETE FROM {table} WHERE session = ?1"))?
+            .execute(params![session.as_str()])?;
+    }
+    Ok(())
+}
+
+fn insert_environment(
+    transaction: &Transaction<'_>,
+    session: &Uri,
+    environment: &SessionEnvironment,
+) -> Result<(), StoreError> {
+    let variables: BTreeMap<_, _> = environment.variables().collect();
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO session_environments (session, variables) VALUES (?1, ?2)",
+        )?
+        .execute(params![
+            session.as_str(),
+            serde_json::to_string(&variables)?
+        ])?;
+    Ok(())
+}
+
+/// Records a removed session, and drops the oldest records.
+fn append_removed_session(
+    transaction: &Transaction<'_>,
+    removed: &RemovedSession,
+) -> Result<(), StoreError> {
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO removed_sessions (seq, session, provider)
+             VALUES (?1, ?2, ?3)",
+        )?
+        .execute(params![
+            seq_to_sql(removed.seq),
+            removed.session.as_str(),
+            removed.provider.as_str(),
+        ])?;
+    transaction
+        .prepare_cached(
+            "DELETE FROM removed_sessions WHERE seq <=
+             (SELECT seq FROM removed_sessions ORDER BY seq DESC LIMIT 1 OFFSET ?1)",
+        )?
+        .execute([MAX_REMOVED_SESSIONS as i64])?;
+    Ok(())
 }

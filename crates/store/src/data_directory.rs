@@ -12,7 +12,12 @@ use crate::error::StoreError;
 /// Directory in the data directory for the log files of a host in the background.
 pub const LOG_DIR: &str = "logs";
 
+/// File of the database, in the data directory.
+pub const DATABASE_FILE: &str = "agenthost.db";
+
 const LOCK_FILE: &str = "lock";
+
+const RESERVE_FILE: &str = "reserve";
 
 /// Returns `true` if a process uses the data directory.
 pub fn is_in_use(directory: &Path) -> io::Result<bool> {
@@ -32,6 +37,29 @@ pub fn wait_until_free(directory: &Path) -> io::Result<()> {
         None => Ok(()),
         Some(lock) => lock.lock_shared(),
     }
+}
+
+/// Returns the path of the database in a directory, or `None` if none was ever created.
+pub(crate) fn find_database(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let (database, marker) = (database_path(directory), marker_path(directory));
+    if database.exists() {
+        return Ok(Some(database));
+    }
+    if marker.exists() {
+        return Err(StoreError::Missing {
+            database,
+            mark: marker,
+        });
+    }
+    Ok(None)
+}
+
+fn database_path(directory: &Path) -> PathBuf {
+    directory.join("agenthost.db")
+}
+
+fn marker_path(directory: &Path) -> PathBuf {
+    directory.join("agenthost.made")
 }
 
 /// Opens the lock file, if there is one.
@@ -89,14 +117,23 @@ impl DataDirectory {
         })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn database_path(&self) -> PathBuf {
-        self.path.join("agenthost.db")
+        database_path(&self.path)
+    }
+
+    /// Returns the path of a file that only takes up space.
+    pub(crate) fn reserve_path(&self) -> PathBuf {
+        self.path.join(RESERVE_FILE)
     }
 
     /// Returns the path of a file that exists once the database was created. Without this
     /// file, a lost database could not be distinguished from one that never existed.
     fn marker_path(&self) -> PathBuf {
-        self.path.join("agenthost.made")
+        marker_path(&self.path)
     }
 
     /// Creates an empty database if none was ever created. Other users cannot read it.

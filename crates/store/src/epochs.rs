@@ -21,6 +21,15 @@ impl Store {
         micros_since_1970: u64,
         chance: u32,
     ) -> Result<ServerSeq, StoreError> {
+        let begun = self.insert_epoch(micros_since_1970, chance);
+        self.explain(begun)
+    }
+
+    fn insert_epoch(
+        &mut self,
+        micros_since_1970: u64,
+        chance: u32,
+    ) -> Result<ServerSeq, StoreError> {
         let last = self.read_number("seq")?;
         let first = WriterEpochs::next_epoch_start(last, micros_since_1970, chance);
         let transaction = self.connection.transaction()?;

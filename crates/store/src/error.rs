@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agenthost_protocol::version::Release;
+use agenthost_stdx::disk_space::StorageProblem;
 use agenthost_versions::VersionChain;
 
 /// Errors of opening, reading and writing a database.
@@ -10,8 +11,8 @@ use agenthost_versions::VersionChain;
 pub enum StoreError {
     /// Another process holds the lock of the data directory.
     #[error(
-        "data directory `{}` is in use by {holder}\nhint: `agenthost attach` joins its sessions; \
-         `--data-dir` uses another directory",
+        "data directory `{}` is in use by {holder}\nhint: `agenthost stop` ends that host; \
+         `agenthost attach` joins its sessions",
         directory.display()
     )]
     InUse {
@@ -22,13 +23,21 @@ pub enum StoreError {
     },
     /// SQLite reports corruption. A copy of the database was made.
     #[error(
-        "database `{}` is damaged: {problem}\nhint: a copy is at `{}`; move the database away to start afresh",
+        "database `{}` is damaged: {problem}\nhint: a copy is at `{}`; restore a backup, or move the whole data directory away to start without sessions",
         database.display(),
         copy.display()
     )]
     Damaged {
         database: PathBuf,
         copy: PathBuf,
+        /// The error message of SQLite.
+        problem: String,
+    },
+    /// SQLite reports corruption of a database that is only read.
+    #[error("database `{}` is damaged: {problem}", database.display())]
+    Corrupt {
+        /// The path of the database.
+        database: PathBuf,
         /// The error message of SQLite.
         problem: String,
     },
@@ -55,6 +64,11 @@ pub enum StoreError {
         /// The newest schema version that this program knows.
         known: i64,
     },
+    /// The database has not been migrated by this version yet.
+    #[error(
+        "the database was written by an older agenthost\nhint: start the host once, which migrates it"
+    )]
+    TooOld,
     /// The rows are in the encoding of a protocol release that this program cannot migrate.
     #[error(
         "database is in the encoding of AHP {found}, and this version reads {} to {}\nhint: open \
@@ -83,6 +97,19 @@ pub enum StoreError {
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
+    },
+    /// There is no space for a write. Nothing was written, and a later attempt can succeed.
+    #[error(
+        "write to data directory `{}`: {problem}\nhint: {}, or use another directory with \
+         `--data-dir`",
+        directory.display(),
+        problem.hint()
+    )]
+    NoSpace {
+        /// The path of the data directory.
+        directory: PathBuf,
+        /// The reason.
+        problem: StorageProblem,
     },
     /// A value could not be encoded as JSON.
     #[error("encode for the log: {0}")]

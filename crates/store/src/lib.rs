@@ -12,19 +12,28 @@
 //! **Where to start.** [`Store`]; `schema` has the tables.
 
 mod append;
+mod channels;
+mod check;
+mod clients;
+mod copy;
 mod data_directory;
 mod epochs;
 mod error;
+mod inspection;
 mod migration;
 mod retention;
 mod rows;
 mod schema;
+mod space;
 mod store;
 mod turns;
 mod wal_checkpoint;
 
 pub use append::AppendResult;
-pub use data_directory::{LOG_DIR, is_in_use, wait_until_free};
+pub use check::{DatabaseReport, RowKind, RowProblem, check_database};
+pub use copy::copy_database;
+pub use data_directory::{DATABASE_FILE, LOG_DIR, is_in_use, wait_until_free};
 pub use error::StoreError;
+pub use inspection::{StoreSummary, inspect};
 pub use retention::Retention;
 pub use store::{Durability, Store};

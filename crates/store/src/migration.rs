@@ -31,6 +31,17 @@ const MIGRATE_ROWS_SQL: &str = "
         WHERE name = 'log_bytes';
 ";
 
+/// Checks that all rows are in the encoding of the current release.
+pub(crate) fn check_release(connection: &Connection) -> Result<(), StoreError> {
+    let found = connection.query_row("SELECT release FROM protocol", [], |row| row.get(0));
+    let found: String = found.optional()?.unwrap_or_else(|| "(none)".to_owned());
+    match Version::parse(&found) {
+        Some(Version::CURRENT) => Ok(()),
+        Some(version) if version < Version::CURRENT => Err(StoreError::TooOld),
+        _ => Err(StoreError::Release { found }),
+    }
+}
+
 /// Migrates all rows to the current release in one transaction.
 pub(crate) fn migrate_rows(connection: &mut Connection) -> Result<(), StoreError> {
     let found = connection.query_row("SELECT release FROM protocol", [], |row| row.get(0));

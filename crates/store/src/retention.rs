@@ -31,6 +31,15 @@ impl Store {
     /// Removes actions beyond the limits from the log, after the states that depend on them
     /// have been stored. Returns the new start of the log.
     pub fn compact(&mut self, retention: Retention, now: Millis) -> Result<ServerSeq, StoreError> {
+        let compacted = self.remove_old_actions(retention, now);
+        self.explain(compacted)
+    }
+
+    fn remove_old_actions(
+        &mut self,
+        retention: Retention,
+        now: Millis,
+    ) -> Result<ServerSeq, StoreError> {
         let last = self.read_number("seq")?;
         let by_count = self.last_seq_beyond_count(retention.actions)?;
         let by_age: Option<i64> = self.connection.query_row(

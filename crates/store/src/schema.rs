@@ -84,15 +84,42 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (seq, session)
     ) WITHOUT ROWID;
 ",
+    "
+    -- The environment variables of the terminals that sessions were created from, as objects.
+    CREATE TABLE session_environments (
+        session TEXT PRIMARY KEY,
+        variables TEXT NOT NULL
+    ) WITHOUT ROWID;
+
+    -- When the grace period of a client ended, in milliseconds since 1970. A
+    -- client without it was connected, or in its grace period.
+    ALTER TABLE clients ADD COLUMN left_at INTEGER;
+    CREATE INDEX clients_by_departure ON clients (left_at);
+",
 ];
+
+/// Checks that a database has the current schema.
+pub(crate) fn check_version(connection: &Connection) -> Result<(), StoreError> {
+    match is_outdated(connection)? {
+        true => Err(StoreError::TooOld),
+        false => Ok(()),
+    }
+}
+
+/// Returns `true` if migrations are missing.
+pub(crate) fn is_outdated(connection: &Connection) -> Result<bool, StoreError> {
+    let known = MIGRATIONS.len() as i64;
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match found {
+        found if found > known => Err(StoreError::TooNew { found, known }),
+        found => Ok(found < known),
+    }
+}
 
 /// Runs the missing migrations, each in one transaction.
 pub(crate) fn migrate_schema(connection: &mut Connection) -> Result<(), StoreError> {
-    let known = MIGRATIONS.len() as i64;
+    is_outdated(connection)?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
-    }
     let missed = usize::try_from(found).unwrap_or(0);
     for (version, step) in MIGRATIONS.iter().enumerate().skip(missed) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

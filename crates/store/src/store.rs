@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::{LoadExtent, LoadedChannel, RemovedSession, StoredChannel, StoredHost};
-use agenthost_protocol::action::{Action, ActionEnvelope};
+use agenthost_core::{
+    LoadExtent, LoadedChannel, RemovedSession, SessionEnvironment, StoredChannel, StoredHost,
+};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
-use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
+use crate::channels;
 use crate::data_directory;
 use crate::data_directory::DataDirectory;
 use crate::error::StoreError;
@@ -20,6 +20,7 @@ use crate::migration;
 use crate::rows;
 use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::schema;
+use crate::space;
 use crate::turns;
 use crate::turns::StoredTurns;
 use crate::wal_checkpoint::WalCheckpointer;
@@ -46,12 +47,16 @@ pub struct Store {
     /// batch.
     pub(crate) log_bytes: u64,
     pub(crate) checkpointer: WalCheckpointer,
-    directory: DataDirectory,
+    pub(crate) directory: DataDirectory,
 }
 
 impl Store {
     /// Opens the database in a directory, or creates it.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        Self::open_directory(path, durability).map_err(|error| space::explain_error(path, error))
+    }
+
+    fn open_directory(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let directory = DataDirectory::acquire(path)?;
         let database = directory.database_path();
         directory.create_database()?;
@@ -70,8 +75,20 @@ impl Store {
     }
 
     /// Stores the state of a channel at a sequence number, so that loading it starts from
-    /// there.
+    /// there. If it fails, the log still has what it would have replaced.
     pub fn snapshot(
+        &mut self,
+        channel: &Uri,
+        loaded: &LoadedChannel,
+        seq: ServerSeq,
+    ) -> Result<(), StoreError> {
+        // If it fails, the next attempt is as far away as after a success.
+        self.since_snapshot.remove(channel);
+        let stored = self.write_snapshot(channel, loaded, seq);
+        self.explain(stored)
+    }
+
+    fn write_snapshot(
         &mut self,
         channel: &Uri,
         loaded: &LoadedChannel,
@@ -91,7 +108,6 @@ impl Store {
         transaction.commit()?;
         self.stored_turns
             .insert(channel.clone(), StoredTurns::from_loaded(loaded));
-        self.since_snapshot.remove(channel);
         Ok(())
     }
 
@@ -122,32 +138,17 @@ impl Store {
         channel: &Uri,
         seq: ServerSeq,
     ) -> Result<Option<LoadedChannel>, StoreError> {
-        let Some((snapshot, state)) = self.read_snapshot(channel)? else {
+        let Some((snapshot, state)) = channels::read_snapshot(&self.connection, channel)? else {
             return Ok(None);
         };
         if snapshot > seq_to_sql(seq) {
             return Ok(None);
         }
-        let mut later = self.actions_after(channel, snapshot)?;
+        let mut later = channels::actions_after(&self.connection, channel, snapshot)?;
         later.retain(|envelope| envelope.server_seq <= seq);
-        let (loaded, _) = self.rebuild_state(channel, state, later, LoadExtent::Tail)?;
+        let (loaded, _) =
+            channels::rebuild_state(&self.connection, channel, state, later, LoadExtent::Tail)?;
         Ok(Some(loaded))
-    }
-
-    /// Returns the snapshot of a channel and the sequence number of the last action in it.
-    fn read_snapshot(&self, channel: &Uri) -> Result<Option<(i64, ChannelState)>, StoreError> {
-        let row = self
-            .connection
-            .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
-            .query_row([channel.as_str()], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            })
-            .optional()?;
-        let Some((seq, text)) = row else {
-            return Ok(None);
-        };
-        let state = rows::decode_row(|| format!("the state of {channel}"), &text)?;
-        Ok(Some((seq, state)))
     }
 
     fn read_channel(
@@ -155,61 +156,14 @@ impl Store {
         channel: &Uri,
         extent: LoadExtent,
     ) -> Result<Option<LoadedChannel>, StoreError> {
-        let Some((seq, state)) = self.read_snapshot(channel)? else {
+        let Some((seq, state)) = channels::read_snapshot(&self.connection, channel)? else {
             return Ok(None);
         };
-        let later = self.actions_after(channel, seq)?;
-        let (loaded, kept) = self.rebuild_state(channel, state, later, extent)?;
+        let later = channels::actions_after(&self.connection, channel, seq)?;
+        let (loaded, kept) =
+            channels::rebuild_state(&self.connection, channel, state, later, extent)?;
         self.stored_turns.insert(channel.clone(), kept);
         Ok(Some(loaded))
-    }
-
-    /// Applies later actions to a snapshot. Also returns the turns that the tables contain.
-    fn rebuild_state(
-        &self,
-        channel: &Uri,
-        state: ChannelState,
-        later: Vec<ActionEnvelope>,
-        extent: LoadExtent,
-    ) -> Result<(LoadedChannel, StoredTurns), StoreError> {
-        let cut = |envelope: &ActionEnvelope| {
-            matches!(&*envelope.action, Action::Chat(ChatAction::Truncated(_)))
-        };
-        // A chat can be truncated at any turn, so all turns are needed.
-        let extent = if later.iter().any(cut) {
-            LoadExtent::Whole
-        } else {
-            extent
-        };
-        let mut loaded = turns::read_turns(&self.connection, channel, state, extent)?;
-        let stored = StoredTurns::from_loaded(&loaded);
-        for envelope in later {
-            match loaded.state.reduce(&envelope.action) {
-                Outcome::Applied | Outcome::NoOp => {}
-                outcome @ (Outcome::WrongChannel | Outcome::Invalid(_)) => {
-                    return Err(StoreError::Unreadable {
-                        what: format!("action {}", envelope.server_seq.0),
-                        problem: format!("{outcome:?}"),
-                    });
-                }
-            }
-        }
-        Ok((loaded, stored))
-    }
-
-    /// Returns the actions of a channel after a sequence number.
-    fn actions_after(&self, channel: &Uri, seq: i64) -> Result<Vec<ActionEnvelope>, StoreError> {
-        let mut query = self.connection.prepare_cached(
-            "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
-        )?;
-        let mut found = query.query(params![channel.as_str(), seq])?;
-        let mut later = Vec::new();
-        while let Some(row) = found.next()? {
-            let seq: i64 = row.get(0)?;
-            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            later.push(rows::decode_row(|| format!("action {seq}"), text)?);
-        }
-        Ok(later)
     }
 
     /// Loads the state that a host needs when it starts.
@@ -229,7 +183,7 @@ impl Store {
         let sessions = self.read_rows(sessions, &mut unreadable, |session, text| {
             rows::decode_row(|| format!("the summary of {session}"), text)
         })?;
-        let clients = "SELECT client, record FROM clients";
+        let clients = "SELECT client, record FROM clients WHERE left_at IS NULL";
         let clients = self.read_rows(clients, &mut unreadable, |client, text| {
             let row: ClientRow = rows::decode_row(|| format!("client {client}"), text)?;
             Ok((ClientId::from(client), row.into()))
@@ -263,6 +217,25 @@ impl Store {
             removed_sessions,
             unreadable,
         })
+    }
+
+    /// Reads the environment variables of a session.
+    pub fn session_environment(&self, session: &Uri) -> Result<SessionEnvironment, StoreError> {
+        let sql = "SELECT variables FROM session_environments WHERE session = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let row = statement.query_row([session.as_str()], |row| row.get(0));
+        let text: Option<String> = row.optional()?;
+        let Some(text) = text else {
+            return Ok(SessionEnvironment::default());
+        };
+        let unreadable = |problem: String| StoreError::Unreadable {
+            what: format!("the environment of {session}"),
+            problem,
+        };
+        // The text of a JSON error may contain a value.
+        let variables: BTreeMap<String, String> = serde_json::from_str(&text)
+            .map_err(|_| unreadable("not an object of strings".to_owned()))?;
+        SessionEnvironment::new(variables).map_err(|problem| unreadable(problem.to_string()))
     }
 
     fn removed_sessions(&self) -> Result<Vec<RemovedSession>, StoreError> {
@@ -383,7 +356,7 @@ fn report_damage(database: &Path, error: StoreError) -> StoreError {
     }
 }
 
-fn is_corruption(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_corruption(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,

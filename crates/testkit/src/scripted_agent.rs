@@ -73,6 +73,10 @@ impl Agent for ScriptedAgent {
         }
     }
 
+    fn supports_steering(&self) -> bool {
+        true
+    }
+
     fn config_schema(&self) -> Option<SessionConfigSchema> {
         let schema = json!({
             "type": "object",

@@ -344,7 +344,7 @@ mod tests {
 
     /// Without a readable scene, the targets would test no lookups.
     #[test]
-    fn the_scene_of_the_targets_can_be_read() {
+    fn the_test_states_of_the_targets_are_readable() {
         let scene = read_scene();
         assert_eq!((scene.channels.len(), scene.summaries.len()), (3, 1));
     }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::away::AwayDigest;
 use crate::session_list::SessionActivity;
 use crate::usage::{CostAmount, CostSum};
+use crate::visible_text::visible_order;
 
 /// Sessions that are listed; the totals count all of them.
 const MAX_AWAY_SESSIONS: usize = 20;
@@ -84,7 +85,7 @@ impl AwaySummary {
             }
             let session = AwaySession {
                 key: summary.resource.clone(),
-                title: summary.metadata.title.clone(),
+                title: visible_order(&summary.metadata.title),
                 status: SessionActivity::of_status(summary.metadata.status),
                 is_new: known.is_none(),
                 files: changed_files(summary).saturating_sub(known.map_or(0, changed_files)),

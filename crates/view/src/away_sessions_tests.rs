@@ -100,7 +100,7 @@ fn a_summary_lists_sessions_with_news_and_adds_them_up() {
 }
 
 #[test]
-fn nothing_happened() {
+fn a_summary_without_changes_is_empty() {
     let sessions = by_key([summary("s:/same", json!({"_meta": cost(1.0)}))]);
     let since = Timestamp::from("2026-07-09T11:00:00.000Z");
     let open = Some((Uri::from("s:/same"), AwayDigest::default()));

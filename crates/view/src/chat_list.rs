@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::request::RequestCard;
 use crate::session_list::SessionActivity;
+use crate::visible_text::visible_order;
 
 /// Levels of worker chats that are shown as a tree.
 const MAX_WORKER_DEPTH: usize = 16;
@@ -126,13 +127,17 @@ fn chat_row(
     let requests: Vec<_> = own.collect();
     ChatRow {
         key: chat.resource.clone(),
-        title: chat.title.clone(),
+        title: visible_order(&chat.title),
         origin,
         parent,
         call_id,
         depth: 0,
         status: SessionActivity::of_status(chat.status),
-        activity: chat.activity.clone().filter(|text| !text.is_empty()),
+        activity: chat
+            .activity
+            .as_deref()
+            .filter(|text| !text.is_empty())
+            .map(visible_order),
         unread: !chat.status.contains(SessionStatus::IS_READ),
         read_only: chat.interactivity == Some(ChatInteractivity::ReadOnly),
         movable: chat.movable == Some(true),

@@ -1,13 +1,21 @@
 //! The input of a chat: its draft, models and settings.
 
-use agenthost_protocol::chat::{Attachment, AttachmentBase, ChatInteractivity, ChatState};
-use agenthost_protocol::common::{PolicyState, SessionConfigPropertySchema};
+use agenthost_protocol::chat::{Attachment, AttachmentBase, ChatInteractivity, ChatState, Message};
+use agenthost_protocol::common::{Meta, PolicyState, SessionConfigPropertySchema};
 use agenthost_protocol::ids::ModelId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionConfigState, SessionState};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
+use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
+
+use crate::visible_text::{visible_label, visible_order};
+
+/// The `_meta` key of a draft for its author: an object with `clientId` and `name`.
+const AUTHOR_META_KEY: &str = "agenthost.author";
+
+/// Maximum length of the name of a device, in characters.
+const MAX_DEVICE_CHARS: usize = 60;
 
 /// The input of a chat.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,6 +23,9 @@ use serde::Serialize;
 pub struct ComposerView {
     /// Text of the draft, shared by all clients.
     pub draft: String,
+    /// Name of the device that wrote the draft, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draft_from: Option<String>,
     /// `true` if a turn is running.
     pub running: bool,
     /// `true` if a message can be sent to the running turn.
@@ -83,8 +94,8 @@ pub struct ConfigRow {
 }
 
 impl ComposerView {
-    /// Computes the input of a chat. `agent` is the agent of the session.
-    pub fn compute(chat: &ChatState, agent: Option<&AgentInfo>) -> Self {
+    /// Computes the input of a chat for a client. `agent` is the agent of the session.
+    pub fn compute(chat: &ChatState, agent: Option<&AgentInfo>, client_id: &str) -> Self {
         let running = chat.active_turn.is_some();
         let is_writable = match chat.summary.interactivity {
             Some(ChatInteractivity::Full) | None => true,
@@ -99,6 +110,7 @@ impl ComposerView {
         let attachments = draft.and_then(|draft| draft.attachments.as_deref());
         ComposerView {
             draft: draft.map_or_else(String::new, |draft| draft.text.clone()),
+            draft_from: draft.and_then(|draft| other_author(draft, client_id)),
             running,
             can_steer: running && is_writable,
             placeholder,
@@ -107,6 +119,26 @@ impl ComposerView {
             model: current_model(chat),
         }
     }
+}
+
+/// Returns the `_meta` of a draft, which names its author.
+pub fn draft_meta(client_id: &str, device_name: &str) -> Meta {
+    let author = Object::from_iter([
+        ("clientId".to_owned(), Json::from(client_id)),
+        ("name".to_owned(), Json::from(device_name)),
+    ]);
+    Meta::new(Object::from_iter([(
+        AUTHOR_META_KEY.to_owned(),
+        Json::Object(author),
+    )]))
+}
+
+/// Returns the name of the device that wrote a draft, unless `client_id` did.
+fn other_author(draft: &Message, client_id: &str) -> Option<String> {
+    let author = draft.meta.as_ref()?.get(AUTHOR_META_KEY)?;
+    let field = |name| author.get(name).and_then(Json::as_str);
+    let name = visible_label(field("name")?, MAX_DEVICE_CHARS);
+    (field("clientId") != Some(client_id) && !name.is_empty()).then_some(name)
 }
 
 /// Returns the models that an agent offers and the policy permits.
@@ -146,7 +178,7 @@ pub fn choice_rows(config: &SessionConfigState) -> Vec<ConfigRow> {
 pub fn attachment_rows(attachments: Option<&[Attachment]>) -> Vec<AttachmentRow> {
     let rows = attachments.into_iter().flatten().map(|attachment| {
         let row = |base: &AttachmentBase, kind: &str, uri: Option<&Uri>| AttachmentRow {
-            name: base.label.clone(),
+            name: visible_order(&base.label),
             kind: base.display_kind.clone().unwrap_or_else(|| kind.to_owned()),
             uri: uri.cloned(),
         };
@@ -167,7 +199,7 @@ pub fn attachment_rows(attachments: Option<&[Attachment]>) -> Vec<AttachmentRow>
             ),
             Attachment::Chat(chat) => row(&chat.base, "chat", Some(&chat.resource)),
             Attachment::Unknown(unknown) => AttachmentRow {
-                name: unknown.text("label").unwrap_or_default().to_owned(),
+                name: visible_order(unknown.text("label").unwrap_or_default()),
                 kind: unknown.text("displayKind").unwrap_or("unknown").to_owned(),
                 uri: None,
             },

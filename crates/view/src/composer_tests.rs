@@ -22,7 +22,7 @@ fn the_composer_has_the_shared_draft_and_the_permitted_models() {
             {"type": "embeddedResource", "label": "shot", "data": "", "contentType": "image/png"},
             {"type": "later", "label": "odd"}]}))
     }));
-    let view = ComposerView::compute(&chat, agents().first());
+    let view = ComposerView::compute(&chat, agents().first(), "web-0");
     check(
         &view,
         expect![[r#"
@@ -63,7 +63,7 @@ fn a_running_turn_can_be_steered_unless_the_chat_is_read_only() {
     let running = json!({"id": "t1", "startedAt": "2026-07-09T10:00:00.000Z",
                          "message": message(json!({})), "responseParts": []});
     let purpose = |fields| {
-        let view = ComposerView::compute(&chat(fields), None);
+        let view = ComposerView::compute(&chat(fields), None, "web-0");
         (view.placeholder, view.can_steer)
     };
     assert_eq!(purpose(json!({})), (ComposerPurpose::Message, false));
@@ -89,4 +89,21 @@ fn settings_with_a_list_of_texts_are_chips() {
         {"key":"isolation","label":"Isolation","value":"worktree","options":[{"id":"folder","label":"folder"},{"id":"worktree","label":"worktree"}],"mutable":false}
     "#]],
     );
+}
+
+#[test]
+fn a_draft_names_the_other_device_that_wrote_it() {
+    let from = |meta: serde_json::Value| {
+        let chat = chat(json!({"draft": message(json!({"_meta": meta}))}));
+        ComposerView::compute(&chat, None, "web-0").draft_from
+    };
+    let author = |id, name| json!({"agenthost.author": {"clientId": id, "name": name}});
+    assert_eq!(
+        from(author("web-1", "phone\u{202e}")).unwrap(),
+        r"phone\u{202e}"
+    );
+    assert_eq!(from(author("web-0", "laptop")), None);
+    assert_eq!(from(json!({})), None);
+    let own = serde_json::to_value(draft_meta("web-1", "phone")).unwrap();
+    assert_eq!(from(own).unwrap(), "phone");
 }

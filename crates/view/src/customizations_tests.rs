@@ -191,7 +191,7 @@ fn the_filter_by_kind_keeps_the_containers_of_that_kind_of_item() {
 }
 
 #[test]
-fn too_many_rows_are_counted_and_not_shown() {
+fn rows_over_the_limit_are_counted() {
     let child =
         |id: usize| json!({"type": "skill", "id": id.to_string(), "uri": "file:///s", "name": "s"});
     let children: Vec<_> = (0..MAX_ROWS + 10).map(child).collect();

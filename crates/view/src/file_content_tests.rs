@@ -36,7 +36,7 @@ fn an_edited_text_keeps_the_line_ends_of_its_file() {
 }
 
 #[test]
-fn hidden_characters_are_visible_and_long_lines_are_cut() {
+fn hidden_characters_are_escaped_and_long_lines_truncated() {
     let long = "ü".repeat(MAX_LINE_CHARS + 5);
     let text = text(&format!("if\u{202e} x\n{long}\n\ttab"));
     let lines = text.lines(0..9);
@@ -48,7 +48,7 @@ fn hidden_characters_are_visible_and_long_lines_are_cut() {
 }
 
 #[test]
-fn any_range_of_lines_can_be_asked_for() {
+fn any_range_of_lines_can_be_requested() {
     let text = text("a\nb\nc");
     #[expect(clippy::reversed_empty_ranges, reason = "a page could ask for it")]
     for (range, lines) in [
@@ -62,7 +62,7 @@ fn any_range_of_lines_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_no_text_or_too_large_is_not_shown() {
+fn binary_and_large_files_have_no_text() {
     assert_eq!(FileContent::of_text("a\0b".to_owned()), FileContent::Binary);
     let large = "x".repeat(usize::try_from(MAX_VIEW_BYTES).unwrap() + 1);
     assert_eq!(FileContent::of_text(large), FileContent::Large);
@@ -71,7 +71,7 @@ fn what_is_no_text_or_too_large_is_not_shown() {
 }
 
 #[test]
-fn the_name_and_the_size_decide_before_a_file_is_read() {
+fn images_and_large_files_are_recognized_by_metadata() {
     for (name, size, content) in [
         ("a.PNG", Some(10), Some(FileContent::Image)),
         ("a.png", None, Some(FileContent::Image)),

@@ -162,7 +162,7 @@ fn several_roots_are_rows_and_narrow_screens_show_one_folder() {
 }
 
 #[test]
-fn hostile_names_are_shown_as_text_and_lead_nowhere_else() {
+fn hostile_names_are_escaped_and_stay_in_their_folder() {
     let tree = tree(&[
         "<img src=x>",
         "cod\u{202e}txt.exe",
@@ -192,7 +192,7 @@ fn hostile_names_are_shown_as_text_and_lead_nowhere_else() {
 }
 
 #[test]
-fn lists_are_bounded_and_say_what_is_missing() {
+fn lists_are_limited_and_report_the_omitted_entries() {
     let names: Vec<_> = (0..MAX_FOLDER_ROWS + 7).map(|n| format!("f{n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let mut tree = tree(&names);

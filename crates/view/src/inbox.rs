@@ -12,6 +12,7 @@ use crate::customizations::{CodeCard, TokenRequirement, required_tokens};
 use crate::request::{ApprovalCard, ApprovalPhase, RequestCard, RequestOptionKind};
 use crate::session_list::{SessionActivity, SessionEntry};
 use crate::title::first_line;
+use crate::visible_text::visible_order;
 
 /// A session with the turn that ended last, if the client knows it.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +97,7 @@ pub enum InboxItem {
 pub struct InboxGroup {
     /// Keys of at least two rows, in their order.
     pub keys: Vec<String>,
-    /// The command, or else the title of the first card.
+    /// The whole command or arguments that the cards share.
     pub label: String,
     /// Answers that all cards offer. Ids of options differ, so the label identifies an answer.
     pub answers: Vec<GroupAnswer>,
@@ -129,9 +130,9 @@ impl InboxView {
             let row = |key: String, item| InboxRow {
                 key,
                 session: summary.resource.clone(),
-                session_title: summary.metadata.title.clone(),
+                session_title: visible_order(&summary.metadata.title),
                 agent: session.agent_name(agents),
-                folder: session.folder(),
+                folder: session.folder().as_deref().map(visible_order),
                 at: Some(summary.modified_at.clone()),
                 item,
             };
@@ -208,14 +209,15 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
             | ResponsePart::InputRequest(_)
             | ResponsePart::Unknown(_) => return None,
         };
-        (!text.is_empty()).then(|| text.to_owned())
+        (!text.is_empty()).then(|| visible_order(text))
     })
 }
 
-/// Returns the groups of approvals with the same tool and arguments. Approvals without arguments
-/// and approvals of edits are never alike: each needs a look of its own.
+/// Returns the groups of approvals that show the same: tool, arguments, title and details.
+/// Approvals without arguments and approvals of edits are never alike: each needs a look of its
+/// own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
-    let mut groups = SortedMap::<(&str, &str), Vec<&ApprovalCard>>::new();
+    let mut groups = SortedMap::<(&str, &str, &str), Vec<&ApprovalCard>>::new();
     for row in rows {
         let InboxItem::Request {
             card: RequestCard::Approval(card),
@@ -228,7 +230,13 @@ fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
             && card.phase == ApprovalPhase::Call
             && card.edits.is_empty()
         {
-            groups.or_default((&card.tool, arguments)).push(card);
+            let group = groups.or_default((&card.tool, arguments, &card.title));
+            if group
+                .first()
+                .is_none_or(|first| first.details == card.details)
+            {
+                group.push(card);
+            }
         }
     }
     let groups = groups.into_values().filter(|cards| cards.len() > 1);
@@ -245,10 +253,11 @@ fn alike_group(cards: &[&ApprovalCard]) -> Option<InboxGroup> {
         let mut options = card.options.iter();
         options.any(|option| option.label == answer.label && option.kind == answer.kind)
     };
+    let arguments = first.command.clone().or_else(|| first.input.clone());
     let common = answers.filter(|answer| others.iter().all(|card| is_offered(&card, answer)));
     Some(InboxGroup {
         keys: cards.iter().map(|card| card.key.clone()).collect(),
-        label: first.command.clone().unwrap_or_else(|| first.title.clone()),
+        label: arguments.unwrap_or_else(|| first.title.clone()),
         answers: common.collect(),
     })
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_uris_and_back() {
+    fn names_survive_a_round_trip_to_uris() {
         let folder = Uri::from("file:///a%20b/");
         for name in ["x.rs", "ü #?%", "<b>\u{202e}\n", "-_.~"] {
             let uri = child_uri(&folder, name);

@@ -32,10 +32,11 @@ pub use document::{MarkdownDocument, parse_markdown};
 pub use link::is_safe_url;
 pub use plain::MAX_MARKDOWN_BYTES;
 
-/// Levels of quotes, lists and items. Each list takes two: the list and its item.
+/// Maximum nesting depth of quotes, lists and items, so that hostile input cannot exhaust the
+/// stack. Each list takes two levels: the list and its item.
 pub const MAX_BLOCK_DEPTH: usize = 24;
 
-/// Levels of emphasis, links and other inlines in a paragraph.
+/// Maximum nesting depth of emphasis, links and other inlines in a paragraph.
 pub const MAX_INLINE_DEPTH: usize = 16;
 
 /// A part of a paragraph, heading or table cell.
@@ -121,11 +122,8 @@ pub enum MarkdownBlock {
         /// The items, in order.
         items: Vec<ListItem>,
     },
-    /// Blocks that are quoted.
-    Quote {
-        /// The blocks that are quoted.
-        blocks: Vec<MarkdownBlock>,
-    },
+    /// A block quote.
+    Quote { blocks: Vec<MarkdownBlock> },
     /// A horizontal line between blocks.
     Rule,
     /// A table. Rows may have fewer cells than the head: empty cells at their end are left out.

@@ -22,6 +22,7 @@ use crate::file_edit::EditSummary;
 use crate::location::path_of;
 use crate::markdown::MarkdownBlock;
 use crate::title::plain_title;
+use crate::visible_text::visible_order;
 
 /// An open request to the user.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,6 +70,9 @@ pub struct ApprovalCard {
     /// URI of the arguments, if they are too large for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_uri: Option<Uri>,
+    /// Text that the call has returned, if its result waits. Hidden characters are escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     /// Path of the folder in which the chat works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -184,12 +188,13 @@ impl RequestScope {
         let summary = session.chats.items().find(|other| other.resource == *chat);
         let own = summary.and_then(|summary| summary.working_directories.as_ref());
         let folders = own.or(session.metadata.working_directories.as_ref());
+        let folder = folders.and_then(|folders| folders.first());
         let worker = summary.filter(|summary| crate::chat_list::is_worker(summary));
         RequestScope {
             session: uri.clone(),
             chat: chat.clone(),
-            folder: folders.and_then(|folders| folders.first()).map(path_of),
-            worker: worker.map(|summary| summary.title.clone()),
+            folder: folder.map(|folder| visible_order(&path_of(folder))),
+            worker: worker.map(|summary| visible_order(&summary.title)),
         }
     }
 }

@@ -12,6 +12,13 @@ use serde::Serialize;
 use crate::fuzzy::{FuzzyFinder, LabelKind};
 use crate::location::{name_of, path_of};
 use crate::usage::{UsageRow, local_day};
+use crate::visible_text::{visible_label, visible_order};
+
+/// The `_meta` key of a session in the list for the reason for which it could not be created.
+const CREATION_ERROR_META_KEY: &str = "agenthost.creationError";
+
+/// Maximum length of the reason for which a session failed, in characters.
+const MAX_REASON_CHARS: usize = 400;
 
 /// A session as the client knows it: its entry in the list, and its state if the client has
 /// subscribed to it.
@@ -69,6 +76,9 @@ pub struct SessionRow {
     /// Text about the current activity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
+    /// Reason for which the session could not be created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_error: Option<String>,
     /// Number of open requests. If only the status is known, 1 means at least one.
     pub waiting: usize,
     /// Cost of the session as text.
@@ -216,7 +226,7 @@ impl SessionEntry<'_> {
         let activity = metadata.activity.clone();
         SessionRow {
             key: self.summary.resource.clone(),
-            title: metadata.title.clone(),
+            title: visible_order(&metadata.title),
             folder: self.folder(),
             agent: self.agent_name(agents),
             provider: metadata.provider.clone(),
@@ -227,12 +237,15 @@ impl SessionEntry<'_> {
             added: count(|changes| changes.additions),
             removed: count(|changes| changes.deletions),
             files: count(|changes| changes.files),
-            activity: activity.filter(|text| !text.is_empty()),
+            activity: activity
+                .filter(|text| !text.is_empty())
+                .map(|text| visible_order(&text)),
+            creation_error: creation_reason(self.state, self.summary.meta.as_ref()),
             waiting: self.waiting(),
             cost: self
                 .metas()
                 .find_map(|meta| UsageRow::of_meta(Some(meta))?.cost),
-            branch: self.git_text("branchName").map(str::to_owned),
+            branch: self.git_text("branchName").map(visible_order),
         }
     }
 
@@ -255,7 +268,7 @@ impl SessionEntry<'_> {
             }
             SessionGrouping::Folder => {
                 let path = self.group_folder();
-                let label = path.as_deref().map_or("", name_of).to_owned();
+                let label = visible_order(path.as_deref().map_or("", name_of));
                 (path.clone().unwrap_or_default(), label, path)
             }
         };
@@ -317,6 +330,16 @@ impl SessionList {
             }
         }
     }
+}
+
+/// Returns the reason for which a session could not be created. The list has it in its `_meta`, so
+/// it is known without the state.
+pub fn creation_reason(state: Option<&SessionState>, listed: Option<&Meta>) -> Option<String> {
+    let error = state.and_then(|state| state.creation_error.as_ref());
+    let stated = error.map(|error| error.message.as_str());
+    let listed = listed.and_then(|meta| meta.get(CREATION_ERROR_META_KEY)?.as_str());
+    let reason = visible_label(stated.or(listed)?, MAX_REASON_CHARS);
+    (!reason.is_empty()).then_some(reason)
 }
 
 /// Returns the folders of sessions, the one that was used last first. A worktree stands for the

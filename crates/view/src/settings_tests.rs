@@ -170,7 +170,7 @@ fn huge_settings_are_bounded() {
 }
 
 #[test]
-fn a_read_only_setting_says_so() {
+fn a_read_only_setting_is_marked() {
     let schema = json!({"type": "string", "title": "T", "readOnly": true});
     assert!(field(&schema, &json!("x")).read_only);
 }

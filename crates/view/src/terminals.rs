@@ -8,6 +8,7 @@ use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 
 use crate::location::path_of;
+use crate::visible_text::visible_order;
 
 /// Output that is read to compute the end of it as plain text. Escape sequences make the text
 /// shorter.
@@ -138,7 +139,7 @@ fn plain_row(
     };
     TerminalRow {
         uri: uri.clone(),
-        title: title.to_owned(),
+        title: visible_order(title),
         folder: None,
         running,
         exit_code,

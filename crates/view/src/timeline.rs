@@ -19,6 +19,7 @@ use agenthost_protocol::ids::{CustomizationId, TurnId};
 use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
 use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
 use serde::{Serialize, Serializer};
 
 pub(crate) use tool_call::{answering_client, answering_client_id};
@@ -31,7 +32,14 @@ pub use row::{
 
 use crate::mcp_app::app_servers;
 use crate::request::RequestScope;
+use crate::visible_text::visible_label;
 use cache::{CostTrack, TurnCache, TurnSource};
+
+/// The `_meta` key of a session for the clients that answered its forms.
+const ANSWERED_FORMS_META_KEY: &str = "agenthost.answeredForms";
+
+/// Maximum length of the name of a client, in characters.
+const MAX_CLIENT_NAME_CHARS: usize = 60;
 
 /// Names that the rows of a chat need from its session.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +48,8 @@ pub struct TimelineContext {
     pub scope: RequestScope,
     /// Display names of MCP servers and clients, by their ids.
     pub contributors: HashMap<String, String>,
+    /// Names of the clients that answered forms of the chat, by the id of the request.
+    pub answered_forms: HashMap<String, String>,
     /// MCP servers whose apps can be shown.
     pub app_servers: SortedSet<CustomizationId>,
 }
@@ -101,9 +111,22 @@ impl TimelineContext {
         TimelineContext {
             scope: RequestScope::of_chat(uri, session, chat),
             contributors,
+            answered_forms: answered_forms(session, chat),
             app_servers: app_servers(session).map(|(id, _)| id.clone()).collect(),
         }
     }
+}
+
+/// Returns the names of the clients that answered forms of a chat.
+fn answered_forms(session: &SessionState, chat: &Uri) -> HashMap<String, String> {
+    let meta = session.meta.as_ref();
+    let forms = meta.and_then(|meta| meta.get(ANSWERED_FORMS_META_KEY)?.as_array());
+    let entries = forms.into_iter().flatten().filter_map(|entry| {
+        let field = |name| entry.get(name).and_then(Json::as_str);
+        let name = visible_label(field("name")?, MAX_CLIENT_NAME_CHARS);
+        (field("chat")? == chat.as_str()).then_some((field("requestId")?.to_owned(), name))
+    });
+    entries.collect()
 }
 
 impl Timeline {

@@ -7,12 +7,13 @@ use pulldown_cmark::{Event, Options};
 
 use crate::markdown::parse::new_parser;
 use crate::markdown::{MarkdownBlock, MarkdownInline, parse_markdown};
+use crate::visible_text::visible_order;
 
-/// Returns the first line of a text, without the marks of Markdown.
+/// Returns the first line of a text, without the marks of Markdown and in visible order.
 pub fn plain_title(text: &MaybeMarkdown) -> String {
     match text {
-        MaybeMarkdown::Plain(text) => first_line(text).to_owned(),
-        MaybeMarkdown::Markdown(text) => first_block(text),
+        MaybeMarkdown::Plain(text) => visible_order(first_line(text)),
+        MaybeMarkdown::Markdown(text) => visible_order(&first_block(text)),
     }
 }
 
@@ -28,7 +29,7 @@ pub fn blocks_of(text: &MaybeMarkdown) -> Vec<Arc<MarkdownBlock>> {
                     children.push(MarkdownInline::Break);
                 }
                 children.push(MarkdownInline::Text {
-                    text: line.to_owned(),
+                    text: visible_order(line),
                 });
             }
             vec![Arc::new(MarkdownBlock::Paragraph { children })]

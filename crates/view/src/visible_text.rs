@@ -28,6 +28,24 @@ pub fn visible_prose(text: &str) -> String {
     visible
 }
 
+/// Returns a text with the characters escaped that change the order of others: embeddings,
+/// overrides and isolates. Everything else stays: right-to-left prose needs its marks, which move
+/// only what is beside them.
+pub fn visible_order(text: &str) -> String {
+    if !text.contains(is_reordering) {
+        return text.to_owned();
+    }
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_reordering(character) {
+            visible.extend(character.escape_unicode());
+        } else {
+            visible.push(character);
+        }
+    }
+    visible
+}
+
 /// Returns a text as a label of at most `max_chars` characters, in one line. The rest of a longer
 /// text is replaced by an ellipsis.
 pub fn visible_label(text: &str, max_chars: usize) -> String {
@@ -38,6 +56,10 @@ pub fn visible_label(text: &str, max_chars: usize) -> String {
         label.push('…');
     }
     label
+}
+
+fn is_reordering(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Returns `true` for a character that a reader does not see, or that changes how others are shown.
@@ -70,7 +92,7 @@ fn is_hidden(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{visible_label, visible_prose, visible_text};
+    use super::{visible_label, visible_order, visible_prose, visible_text};
 
     #[test]
     fn hidden_characters_are_escaped_and_the_rest_stays() {
@@ -88,6 +110,16 @@ mod tests {
             visible_prose("\u{2764}\u{fe0f} a\u{202e}b"),
             "\u{2764}\u{fe0f} a\\u{202e}b"
         );
+    }
+
+    #[test]
+    fn order_is_visible_and_right_to_left_prose_stays() {
+        assert_eq!(
+            visible_order("photo_\u{202e}gpj.exe \u{2066}x\u{2069}"),
+            "photo_\\u{202e}gpj.exe \\u{2066}x\\u{2069}"
+        );
+        let hebrew = "\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{200f}(x)\u{200e} \u{2764}\u{fe0f}";
+        assert_eq!(visible_order(hebrew), hebrew);
     }
 
     #[test]

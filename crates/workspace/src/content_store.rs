@@ -96,15 +96,18 @@ impl ContentStore {
         }
         let address = ContentAddress::of(session, bytes, name);
         let path = content_path(&address);
-        let found = self.folder.metadata(&path);
-        let whole = |found: cap_std::fs::Metadata| found.len() == bytes.len() as u64;
-        if !found.is_ok_and(whole) {
-            let (folder, size) = (session.as_str(), bytes.len() as u64);
-            if !self.quota.reserve(&self.folder, folder, size)? {
+        let found = self.folder.metadata(&path).map(|found| found.len()).ok();
+        let (folder, size) = (session.as_str(), bytes.len() as u64);
+        if found != Some(size) {
+            // A file of another length is replaced, so its bytes become free.
+            let replaced = found.unwrap_or(0);
+            let more = size.saturating_sub(replaced);
+            if !self.quota.reserve(&self.folder, folder, more)? {
                 return Err(ContentError::SessionFull(self.quota.limit()));
             }
             self.write_file(session, &path, bytes)
-                .inspect_err(|_| self.quota.release(folder, size))?;
+                .inspect_err(|_| self.quota.release(folder, more))?;
+            self.quota.release(folder, replaced.saturating_sub(size));
         }
         // The directory may be marked as gone by an earlier session with this key.
         self.remove_marker(&gone_marker(session.as_str()))?;
@@ -150,6 +153,20 @@ impl ContentStore {
             // The content never changes, so its hash identifies it.
             etag: Some(address.hash().to_owned()),
         })
+    }
+
+    /// Returns `true` if the content with this URI is what was stored: its name is its hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URI is malformed, or if the content can't be read.
+    pub fn is_intact(&self, uri: &Uri) -> Result<bool, FileError> {
+        let (address, file) = self.open_content(uri)?;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| FileError::from_io(uri, &error))?;
+        let found = ContentAddress::of(address.session(), &bytes, "");
+        Ok(found.hash() == address.hash())
     }
 
     /// Shares all content of a session with another one, because chats of the first one now belong

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn a_path_survives_a_round_trip() {
         for path in ["/", "/tmp/a b", "/tmp/ä#?%20", "/a-b_c.d~e"] {
             let uri = uri_of(Path::new(path)).unwrap();
             assert_eq!(path_of(&uri), Some(PathBuf::from(path)), "{uri}");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_here() {
+    fn other_uris_and_relative_paths_are_rejected() {
         for uri in [
             "file://host/tmp",
             "https://example/tmp",

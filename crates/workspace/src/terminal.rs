@@ -9,6 +9,7 @@ mod output;
 mod program;
 pub(crate) mod shell_marks;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -54,10 +55,13 @@ pub struct Terminal {
 }
 
 /// The settings of a new terminal.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct TerminalOptions {
     /// The program that runs in the terminal.
     pub program: PtyProgram,
+    /// Variables that are added to those of the host. A program with its complete environment
+    /// does not get them.
+    pub environment: Vec<(OsString, OsString)>,
     /// Working directory; the user's home directory by default.
     pub directory: Option<Uri>,
     /// The width in columns.
@@ -69,6 +73,16 @@ pub struct TerminalOptions {
     pub pid_dir: Option<Arc<Path>>,
     /// Store for the output of a command that is too long for its preview.
     pub output_sink: Option<OutputSink>,
+}
+
+/// Leaves out the values of the environment, which may be secret.
+impl std::fmt::Debug for TerminalOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TerminalOptions")
+            .field("program", &self.program)
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The error of a terminal operation, as text.
@@ -119,7 +133,7 @@ impl Terminal {
         let PreparedProgram {
             mut command,
             integration,
-        } = PreparedProgram::new(&options.program);
+        } = PreparedProgram::new(&options.program, &options.environment);
         command.cwd(directory);
         let child = pair.slave.spawn_command(command);
         let mut child = child.map_err(TerminalError::of)?;

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_stay_whole() {
+    fn split_characters_are_joined() {
         let text = "a🦀é";
         for split in 0..text.len() {
             let (first, second) = text.as_bytes().split_at(split);

@@ -14,4 +14,8 @@ export type SessionCommand =
       attachments: NewAttachment[];
     }
   | { op: "session.resolveConfig"; provider: string; folder?: string; config: Record<string, string> }
+  | { op: "session.unsent"; session: string }
   | { op: "session.fork"; session: string };
+
+/** Result of `session.unsent`: the first message of a session that could not be created, with its choices. */
+export type UnsentMessage = { text: string; attachments: NewAttachment[]; model?: string; folder?: string; config: Record<string, string> };

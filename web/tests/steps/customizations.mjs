@@ -372,13 +372,11 @@ export const steps = {
     const tree = await openPanel(reader);
     await tree.getByRole("button", { name: /^Review code/ }).click();
     await review(reader).getByText("echo reader >> hook.txt").waitFor();
-    await review(reader).getByRole("button", { name: "Allow", exact: true }).click();
-    await review(reader).getByRole("alert").filter({ hasText: "Not accepted" }).waitFor();
+    await review(reader).getByText("This device may only read").waitFor();
+    assert.equal(await review(reader).getByRole("button", { name: "Allow", exact: true }).count(), 0);
     await review(reader).getByRole("button", { name: "Close" }).click();
     await tree.getByRole("button", { name: /^Review code/ }).waitFor();
-    await reader.getByRole("switch", { name: "Use .agents/skills" }).first().click();
-    await reader.getByText(/needs the scope/).first().waitFor();
-    await reader.getByRole("switch", { name: "Use .agents/skills", checked: true }).first().waitFor();
+    assert.ok(await reader.getByRole("switch", { name: "Use .agents/skills", checked: true }).first().isDisabled());
     await sendAndWait(page, "answer-5");
     assert.ok(!existsSync(join(project, "hook.txt")));
     await reader.context().close();

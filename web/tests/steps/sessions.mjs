@@ -247,15 +247,100 @@ export const steps = {
     await device.context().close();
   },
 
-  async "a session that the host refuses leaves the form as it was"({ browser, newDevice, assert }) {
-    const reader = await newDevice(browser, { name: "reader", scope: "read" });
-    await openForm(reader);
-    await give(reader, "paste", [IMAGE]);
-    await message(reader).fill("echo refused");
-    await reader.getByRole("button", { name: "Start session" }).click();
-    await reader.getByRole("main").getByRole("alert").getByText(/Not sent/).waitFor();
-    assert.equal(await message(reader).inputValue(), "echo refused");
-    await attachments(reader).getByRole("img").waitFor();
-    await reader.context().close();
+  async "a session that cannot be requested leaves the form as it was"({ page, stopHost, startHost, assert }) {
+    await openForm(page);
+    await give(page, "paste", [IMAGE]);
+    await message(page).fill("echo refused");
+    await stopHost("SIGKILL");
+    await page.getByText(/Offline/).first().waitFor();
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("main").getByRole("alert").getByText(/Not sent/).waitFor();
+    assert.equal(await message(page).inputValue(), "echo refused");
+    await attachments(page).getByRole("img").waitFor();
+    await startHost();
+    await page.getByText("Live").first().waitFor();
+    await attachments(page).getByRole("button", { name: "Remove shot.png" }).click();
+    await message(page).fill("");
+  },
+
+  async "a session that could not start shows the reason, and its message is tried again"({ page, phone, assert }) {
+    await openForm(page);
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Broken" });
+    await give(page, "paste", [IMAGE]);
+    await message(page).fill("say this was not lost");
+    await page.getByRole("button", { name: "Start session" }).click();
+    const failure = (device) => device.getByRole("main").getByRole("alert").filter({ hasText: "This session could not start." });
+    const inList = (device) => device.locator("[data-session]").filter({ hasText: /Could not start: .*no license found/ });
+    for (const reload of [false, true]) {
+      if (reload) {
+        await page.reload();
+        await page.getByText("Live").first().waitFor();
+      }
+      await failure(page).getByText(/no license found/).waitFor();
+      await failure(page).getByText("say this was not lost").waitFor();
+      await inList(page).first().waitFor();
+    }
+    await check(page, assert, "main");
+    // Another device has the reason without opening the session, but not the message.
+    const device = await phone();
+    await device.getByRole("button", { name: "Sessions", exact: true }).tap();
+    await inList(device).first().tap();
+    await failure(device).getByText(/no license found/).waitFor();
+    assert.equal(await failure(device).getByText("was not lost").count(), 0);
+    await check(device, assert, "main");
+    await device.context().close();
+    await failure(page).getByRole("button", { name: "Try again" }).click();
+    assert.equal(await message(page).inputValue(), "say this was not lost");
+    assert.equal(await page.getByRole("combobox", { name: "Agent", exact: true }).inputValue(), "broken");
+    await attachments(page).getByRole("img", { name: "shot.png" }).waitFor();
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("main").getByText("this was not lost", { exact: true }).first().waitFor();
+    await inList(page).first().click();
+    await failure(page).getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await inList(page).waitFor({ state: "detached" });
+  },
+
+  async "a message is sent when its session is ready, also after a reload or from another session"({ page, newSession, assert }) {
+    await newSession(page, "true elsewhere");
+    await page.getByRole("button", { name: "New session" }).first().click();
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
+    await message(page).fill("say sent-from-elsewhere");
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.locator("[data-session]").filter({ hasText: "true elsewhere" }).first().click();
+    await page.locator("[data-session]").filter({ hasText: "sent-from-elsewhere" }).first().click();
+    await page.getByRole("main").getByText("sent-from-elsewhere", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "New session" }).first().click();
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
+    await message(page).fill("say sent-after-reload");
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("heading", { name: "What should be done?" }).waitFor({ state: "detached" });
+    await page.reload();
+    await page.getByRole("main").getByText("sent-after-reload", { exact: true }).first().waitFor();
+    assert.equal(await page.getByRole("main").getByRole("article", { name: "You" }).count(), 1);
+  },
+
+  async "the focus returns to a session after it was renamed"({ page, newSession, assert }) {
+    await newSession(page, "true focus-me");
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("data-session") ?? document.activeElement?.tagName);
+    const renamed = await row(page, "true focus-me").locator("[data-session]").getAttribute("data-session");
+    for (const [key, title] of [["Enter", "Focus one"], ["Escape", "Focus one"]]) {
+      await page.locator(`[data-session="${renamed}"]`).focus();
+      await page.keyboard.press("F2");
+      await page.getByRole("textbox", { name: "Title" }).fill("Focus one");
+      await page.keyboard.press(key);
+      await row(page, title).waitFor();
+      assert.equal(await focused(), renamed, key);
+    }
+    await act(page, "Focus one", "Rename");
+    await page.getByRole("textbox", { name: "Title" }).fill("Focus two");
+    await page.keyboard.press("Enter");
+    await row(page, "Focus two").waitFor();
+    assert.equal(await focused(), renamed);
+    // A click elsewhere keeps its focus.
+    await page.keyboard.press("F2");
+    await page.getByRole("searchbox", { name: "Filter sessions" }).click();
+    assert.equal(await focused(), "INPUT");
   },
 };

@@ -151,7 +151,7 @@ export const steps = {
   async "a device that may only read sees the settings and cannot change them"({ browser, newDevice, assert }) {
     const reader = await newDevice(browser, { name: "reader", scope: "read" });
     await open(reader);
-    await reader.getByText("This device may only read").waitFor();
+    await reader.getByText("so it cannot change settings").waitFor();
     await reader.getByText("Look at everything, change nothing").waitFor();
     assert.equal(await timeout(reader).getByRole("textbox").isEditable(), false);
     assert.equal(await folders(reader).getByRole("button").count(), 0);

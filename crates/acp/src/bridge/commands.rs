@@ -102,7 +102,7 @@ impl SessionBridge {
             AgentCommand::CompleteToolCall {
                 chat, turn, call, ..
             } => self.complete_client_call(&chat, &turn, &call),
-            // ACP has no way to steer a running prompt, so the steering message stays pending.
+            // ACP has no way to steer a running prompt, so the host queues steering messages.
             // The run loop handles `Close`.
             AgentCommand::Steer { .. } | AgentCommand::Close => {}
         }

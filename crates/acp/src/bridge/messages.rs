@@ -191,6 +191,10 @@ impl SessionBridge {
             session.instructions = prompt.previous_instructions;
         }
         self.restore_model(chat_uri);
+        let response = match &self.connection {
+            Some(connection) => response.map_err(|error| connection.explain(error)),
+            None => response,
+        };
         if is_auth_required(&response) {
             self.events.send(AgentEvent::AuthRequired).await?;
         }

@@ -42,6 +42,7 @@ impl SessionBridge {
             ));
         }
         let history = std::mem::replace(&mut session.history, HistoryKnowledge::Complete);
+        let mut has_transcript = false;
         let notice = match history {
             HistoryKnowledge::Complete => None,
             HistoryKnowledge::Resumed => Some(RESUMED_NOTICE),
@@ -51,7 +52,8 @@ impl SessionBridge {
                     .then(|| transcript::render_history(&turn.previous_turns));
                 let notice = history_text.is_some().then_some(TRANSCRIPT_NOTICE);
                 let texts: Vec<_> = context.into_iter().chain(history_text).collect();
-                if !texts.is_empty() {
+                has_transcript = !texts.is_empty();
+                if has_transcript {
                     let text = texts.join("\n\n");
                     preamble.extend(prompt::history_block(
                         chat_uri,
@@ -89,9 +91,13 @@ impl SessionBridge {
         chat.in_flight = Some(PromptInFlight {
             turn: turn.id.clone(),
             cancel_deadline: None,
-            // Without a notice, the prompt contained no earlier turns that a failed prompt
-            // would lose.
-            previous_history: notice.map_or(HistoryKnowledge::Complete, |_| history),
+            // A failed prompt loses the earlier turns or the context of a side chat, if it
+            // contained any.
+            previous_history: if notice.is_some() || has_transcript {
+                history
+            } else {
+                HistoryKnowledge::Complete
+            },
             previous_instructions,
         });
         let notices = [

@@ -137,6 +137,7 @@ impl SessionBridge {
         };
         let options = TerminalOptions {
             program: PtyProgram::Command(CommandLine(String::new())),
+            environment: Vec::new(),
             directory: Some(directory.clone()),
             cols: COMMAND_COLS,
             rows: COMMAND_ROWS,
@@ -148,7 +149,7 @@ impl SessionBridge {
             agent_session: session,
             claim: claim.clone(),
         };
-        let environment = agent_environment(&self.agent.launch);
+        let environment = agent_environment(&self.agent.launch, &self.agent.environment);
         let terminals = &mut self.services.terminals;
         let opened = match terminals.create(requester, options, environment, params) {
             Ok(opened) => opened,

@@ -64,6 +64,7 @@ impl SessionBridge {
             return Ok(());
         };
         let id = |response: &Value| Some(response.get("sessionId")?.as_str()?.to_owned());
+        let response = response.map_err(|error| connection.explain(error));
         let error = match &response {
             Ok(response) if id(response).is_some() => None,
             Ok(_) => Some(AcpError::MissingSessionId),

@@ -39,7 +39,7 @@ fn recognize_name(hints: &CallHints<'_>) -> Option<String> {
 }
 
 #[test]
-fn titles_and_names_say_which_tool_it_is() {
+fn host_tools_are_recognized_by_title_or_name() {
     let table = [
         // claude, qwen
         ("mcp__agenthost__run_tests", Some("run_tests")),
@@ -111,7 +111,7 @@ fn titles_and_names_say_which_tool_it_is() {
 }
 
 #[test]
-fn arguments_and_own_data_say_which_tool_it_is() {
+fn host_tools_are_recognized_by_arguments_or_meta() {
     let input = json!({"server": "agenthost", "tool": "run_tests", "arguments": {"a": 1}});
     let hints = CallHints {
         title: Some("Run the tests"),

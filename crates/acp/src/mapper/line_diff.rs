@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_shown_with_what_is_around_them() {
+    fn changes_have_context_lines() {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n";
         let after = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n13\n14\n";
         check(
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_has_lines_that_were_added() {
+    fn new_and_emptied_files_have_one_sided_diffs() {
         check(
             None,
             "one\ntwo\n",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_difference_is_cut() {
+    fn a_long_diff_is_truncated() {
         let before: String = (0..5_000).map(|line| format!("{line}\n")).collect();
         let after: String = (0..5_000).map(|line| format!("new {line}\n")).collect();
         let text = unified_diff("a.rs", Some(&before), &after);

@@ -1,10 +1,11 @@
 //! Spawns an agent process: its command line, its environment and the errors of its start.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use agenthost_core::SessionEnvironment;
 use agenthost_process::{
     ChildConfig, ChildPipes, ChildSpawnError, ManagedChild, SignalScope, inherited_environment,
 };
@@ -62,6 +63,7 @@ pub enum SpawnError {
 /// if this host is killed.
 pub(crate) fn spawn_agent(
     launch: &AgentLaunch,
+    environment: &SessionEnvironment,
     folder: &Path,
     pid_dir: Option<&Path>,
 ) -> Result<(ManagedChild, ChildPipes), SpawnError> {
@@ -77,7 +79,7 @@ pub(crate) fn spawn_agent(
         .args(&launch.arguments)
         .current_dir(folder)
         .env_clear()
-        .envs(agent_environment(launch));
+        .envs(agent_environment(launch, environment));
     let config = ChildConfig {
         pid_dir,
         signal_scope: SignalScope::Tree,
@@ -95,19 +97,28 @@ pub(crate) fn spawn_agent(
 }
 
 /// Returns the environment of an agent, which also applies to commands that the host runs for
-/// it.
-pub(crate) fn agent_environment(launch: &AgentLaunch) -> Vec<(OsString, OsString)> {
-    let mut all: Vec<_> = inherited_environment().collect();
-    let named: BTreeSet<_> = launch.environment.iter().map(|(name, _)| name).collect();
-    all.retain(|(name, _)| {
-        name.to_str()
-            .is_none_or(|name| !named.contains(&name.to_owned()))
-    });
+/// it. Variables of the session replace those of the host, and the launch parameters replace
+/// both.
+pub(crate) fn agent_environment(
+    launch: &AgentLaunch,
+    session: &SessionEnvironment,
+) -> Vec<(OsString, OsString)> {
+    let mut all: BTreeMap<OsString, OsString> = inherited_environment().collect();
+    let variables = session.variables();
+    all.extend(variables.map(|(name, value)| (name.into(), value.into())));
     for (name, value) in &launch.environment {
-        // References to variables that the host lacks are left out.
-        all.extend(resolve_reference(value).map(|value| (name.into(), value)));
+        let reference = value.strip_prefix('$');
+        let from_session = reference.and_then(|reference| session.get(reference));
+        let resolved = from_session
+            .map(OsString::from)
+            .or_else(|| resolve_reference(value));
+        // References to variables that neither has are left out.
+        match resolved {
+            Some(resolved) => all.insert(name.into(), resolved),
+            None => all.remove(OsStr::new(name)),
+        };
     }
-    all
+    all.into_iter().collect()
 }
 
 /// Returns a value, or the host's variable that it refers to.

@@ -16,7 +16,7 @@ fn script(text: &str, environment: &[(&str, &str)]) -> AgentLaunch {
 }
 
 #[tokio::test]
-async fn it_gets_what_was_chosen_and_nothing_else() {
+async fn an_agent_inherits_only_its_configured_environment() {
     let text = "pwd; echo \"$GIVEN $OTHER ${CARGO_MANIFEST_DIR-none} ${MISSING-none} ${PATH:+path}\"; \
         ls -l /proc/$$/fd; echo complaint >&2; echo 'last \u{1b}[1mone' >&2";
     let launch = script(
@@ -29,7 +29,13 @@ async fn it_gets_what_was_chosen_and_nothing_else() {
     );
     // Something that it would see if descriptors were passed on.
     let open = tempfile::NamedTempFile::with_prefix("not-passed-on").unwrap();
-    let (process, mut pipes) = spawn_agent(&launch, Path::new("/usr"), None).unwrap();
+    let (process, mut pipes) = spawn_agent(
+        &launch,
+        &SessionEnvironment::default(),
+        Path::new("/usr"),
+        None,
+    )
+    .unwrap();
     let mut written = String::new();
     pipes.stdout.read_to_string(&mut written).await.unwrap();
     let mut lines = written.lines();
@@ -43,9 +49,14 @@ async fn it_gets_what_was_chosen_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_can_not_start_says_why() {
+async fn a_missing_program_or_directory_is_named_in_the_error() {
     let refused = |launch: &AgentLaunch, folder: &str| {
-        let refused = spawn_agent(launch, Path::new(folder), None);
+        let refused = spawn_agent(
+            launch,
+            &SessionEnvironment::default(),
+            Path::new(folder),
+            None,
+        );
         refused.map(drop).unwrap_err().to_string()
     };
     let missing = AgentLaunch {

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_wait_until_their_session_is_known() {
+    fn updates_are_buffered_until_their_session_is_opened() {
         let mut routing = RoutingTable::default();
         let (one, _messages) = routing.add_connection().unwrap();
         let (_two, _messages) = routing.add_connection().unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_resumed_gets_nothing_of_before() {
+    fn claiming_a_session_discards_its_early_updates() {
         let mut routing = RoutingTable::default();
         let (one, _messages) = routing.add_connection().unwrap();
         let (two, _messages) = routing.add_connection().unwrap();

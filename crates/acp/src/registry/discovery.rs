@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_a_package_is_no_other_agents() {
+    fn a_program_of_an_npm_package_belongs_to_one_agent() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder
             .path()

@@ -8,6 +8,7 @@ pub(crate) mod sign_in;
 use std::path::Path;
 use std::time::Duration;
 
+use agenthost_core::SessionEnvironment;
 use agenthost_stdx::text::truncate_chars;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -17,7 +18,7 @@ use crate::agent::AcpAgent;
 use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, AgentTimeout, SignInError};
 use crate::process_pool::launch::{AgentLaunch, agent_environment, spawn_agent};
-use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
+use crate::transport::{AgentCallError, AgentMessage};
 
 /// The timeout for each request of a probe. The first start of some agents takes ten seconds on
 /// an idle machine.
@@ -43,7 +44,8 @@ pub struct ProbeReport {
 /// The sign-in state of the user with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignInState {
-    /// The user is signed in; at least, the agent opened a session.
+    /// The user is signed in; at least, the agent opened a session and has credentials where it
+    /// looks for them.
     SignedIn,
     /// The user is not signed in; instructions for signing in.
     SignedOut(String),
@@ -58,7 +60,7 @@ pub enum SignInState {
 /// Returns an error if the agent does not start or does not answer.
 pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
     let mut connection = AgentConnection::start(agent, folder).await?;
-    let report = run_probe(&mut connection, folder).await;
+    let report = run_probe(agent, &mut connection, folder).await;
     shutdown_agent(connection, report).await
 }
 
@@ -80,7 +82,8 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
         ..launch.clone()
     };
     let folder = std::env::temp_dir();
-    let (process, mut pipes) = spawn_agent(&launch, &folder, None).ok()?;
+    let (process, mut pipes) =
+        spawn_agent(&launch, &SessionEnvironment::default(), &folder, None).ok()?;
     drop(pipes.stdin);
     let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
     // The stderr output does not contain the version.
@@ -119,7 +122,7 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
     command
         .args(&sign_in.arguments)
         .env_clear()
-        .envs(agent_environment(&launch))
+        .envs(agent_environment(&launch, &SessionEnvironment::default()))
         .envs(sign_in.environment.iter().cloned());
     command
 }
@@ -137,6 +140,7 @@ pub(crate) async fn shutdown_agent<T>(
 }
 
 async fn run_probe(
+    agent: &AcpAgent,
     connection: &mut AgentConnection,
     folder: &Path,
 ) -> Result<ProbeReport, AcpError> {
@@ -152,9 +156,13 @@ async fn run_probe(
                 connection.delete_session(id);
                 discard_session(connection).await;
             }
-            SignInState::SignedIn
+            if agent.has_credentials() {
+                SignInState::SignedIn
+            } else {
+                SignInState::SignedOut(connection.sign_in_instructions())
+            }
         }
-        Ok(Err(AgentCallError::Rejected { code, .. })) if code == AUTH_REQUIRED_CODE => {
+        Ok(Err(error)) if connection.requires_sign_in(&error) => {
             SignInState::SignedOut(connection.sign_in_instructions())
         }
         Ok(Err(error)) => SignInState::Unknown(connection.to_acp_error(&error).to_string()),

@@ -3,11 +3,12 @@
 use agenthost_agents::McpPreference;
 use agenthost_protocol::common::ProtectedResource;
 
+use crate::registry::credentials::CredentialPlaces;
 use crate::registry::{KnownAgent, TokenBinding};
 use crate::session::auto_approve::{AutoApprovePolicy, AutoApproveRules};
 
 /// Properties that are specific to one agent.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AcpProfile {
     /// Values of modes and options, and names of boolean options, that let the agent do
     /// everything without approval.
@@ -16,6 +17,10 @@ pub struct AcpProfile {
     pub auto_approve: AutoApprovePolicy,
     /// Instructions for signing in, for users.
     pub sign_in_hint: Option<String>,
+    /// Texts in errors with which the agent says that it is not set up.
+    pub sign_in_errors: Vec<String>,
+    /// The places in which the agent finds its credentials, if it opens sessions without any.
+    pub credentials: Option<CredentialPlaces>,
     /// The use of tokens that clients provide.
     pub token_binding: Option<TokenBinding>,
     /// The number of sessions that one process can have.
@@ -59,6 +64,8 @@ impl AcpProfile {
             auto_approve_values: known.trusting.clone(),
             auto_approve: AutoApprovePolicy::Forbidden,
             sign_in_hint: Some(known.sign_in.clone()),
+            sign_in_errors: known.sign_in_errors.clone(),
+            credentials: known.credentials.clone(),
             token_binding: known.token.clone(),
             sessions: if known.one_session_per_process {
                 SessionMultiplicity::One

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_for_a_shell_and_words_are_not() {
+    fn a_command_line_runs_in_a_shell_and_arguments_run_directly() {
         let shell = parse(json!({"command": "ls | wc", "args": []})).unwrap();
         assert_eq!(shell, ["/bin/sh", "-c", "ls | wc", "A=1", "B=2", "ls | wc"]);
         let words = json!({"command": "ls", "args": ["a b"], "env": [{"name": "A", "value": "3"}]});
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn malformed_parameters_are_rejected() {
         let error_of = |params: Value| parse(params).unwrap_err();
         assert_eq!(error_of(json!({})), "`command` must be a string");
         assert_eq!(

@@ -37,7 +37,7 @@ fn forbidden_pairs(known: &[&str], policy: AutoApprovePolicy) -> Vec<String> {
 }
 
 #[test]
-fn what_grants_everything_is_recognized() {
+fn auto_approving_values_are_recognized() {
     let always = [r#"mode="m3""#, r#"allow_all="on""#, "auto_approve=true"];
     assert_eq!(forbidden_pairs(&[], AutoApprovePolicy::Forbidden), always);
     let mut known = always.to_vec();
@@ -50,7 +50,7 @@ fn what_grants_everything_is_recognized() {
 }
 
 #[test]
-fn it_says_so_where_it_can_be_chosen() {
+fn auto_approving_values_are_annotated_in_the_schema() {
     let known = ["auto".to_owned()];
     for (policy, remark) in [
         (AutoApprovePolicy::Forbidden, FORBIDDEN_REMARK),
@@ -70,7 +70,7 @@ fn it_says_so_where_it_can_be_chosen() {
 }
 
 #[test]
-fn what_nobody_may_choose_is_taken_out() {
+fn forbidden_values_are_removed_from_a_config() {
     let schema = options().schema();
     let values =
         json!({"mode": "m3", "model": "yolo-7b", "auto_approve": true, "edits": "acceptEdits"});
@@ -95,7 +95,7 @@ fn what_nobody_may_choose_is_taken_out() {
 
 /// Pitfall 10: what is known of real agents.
 #[test]
-fn known_agents_have_theirs() {
+fn auto_approving_values_of_known_agents_are_listed() {
     for (id, value) in [
         ("claude", json!("bypassPermissions")),
         ("codex", json!("agent-full-access")),

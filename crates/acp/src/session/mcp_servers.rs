@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_resolved_and_never_shown() {
+    fn environment_references_are_resolved_and_hidden_in_debug_output() {
         let initialized = json!({"agentCapabilities": {"mcpCapabilities": {"http": true}}});
         let supported = SupportedServers::select(&servers(), &initialized);
         let path = std::env::var("PATH").unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_can_not_reach_is_left_out() {
+    fn mcp_servers_with_an_unsupported_transport_are_left_out() {
         let supported = SupportedServers::select(&servers(), &json!({}));
         assert_eq!(supported.servers.len(), 1);
         assert_eq!(supported.unsupported, ["two"]);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_that_says_what_its_kind_says_stays() {
+    fn a_label_that_agrees_with_its_kind_is_unchanged() {
         for (label, kind) in [
             ("Yes", "allow_once"),
             ("Yes, proceed", "allow_once"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_can_not_be_understood_shows_the_kind() {
+    fn an_unrecognized_label_shows_the_kind() {
         for (label, kind, expected) in [
             ("Abbrechen", "allow_once", "Abbrechen (allow once)"),
             ("R\u{435}ject", "allow_once", "R\u{435}ject (allow once)"),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_retold_and_thoughts_are_not() {
+    fn a_transcript_has_messages_and_no_reasoning() {
         let turns = [turn("hello", "hi"), turn("and now?", "lunch")];
         let turns = turns.into_iter().map(std::sync::Arc::new).collect();
         expect![[r"
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_turns_count_most() {
+    fn a_long_transcript_keeps_the_last_turns() {
         let long = "é".repeat(MAX_TRANSCRIPT_BYTES);
         let turns: Vec<_> = (0..20)
             .map(|n| turn(&format!("{n} {long}"), &long))

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_message_is_noise() {
+    async fn lines_that_are_not_messages_are_noise() {
         let written = b"\xef\xbb\xbfWelcome!\r\n\
             {\"jsonrpc\":\"2.0\",\"method\":\"a/b\",\"params\":{\"t\":\"\xff\"}}\r\n\
             [1]\n{\"level\":\"info\"}\n{broken\n\n\
@@ -221,7 +221,7 @@ mod tests {
 
     /// Merging keeps all text, in its original order.
     #[tokio::test]
-    async fn pieces_of_text_that_are_there_become_one() {
+    async fn buffered_text_chunks_are_merged() {
         let say = |text: &str| chunk("1", "agent_message_chunk", &format!(r#""text":"{text}""#));
         let other = chunk("2", "agent_message_chunk", r#""text":"other""#);
         let thought = chunk("1", "agent_thought_chunk", r#""text":"hm""#);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_an_error() {
+    async fn an_overlong_line_is_an_error() {
         let endless = vec![b'x'; MAX_LINE_BYTES + 70_000];
         let mut reader = LineReader::new(&*endless, Arc::new(StreamTail::new(10)));
         let error = reader.next_message().await.unwrap_err();

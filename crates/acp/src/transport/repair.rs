@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_of_characters_become_whole() {
+    fn lone_surrogates_are_replaced() {
         let cases = [
             (r#""plain \n é""#, r#""plain \n é""#),
             (r#""\ud83e\udd80 fine""#, r#""\ud83e\udd80 fine""#),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_as_they_were_meant() {
+    fn malformed_responses_are_repaired() {
         let read = |text: &str| {
             let message: Value = serde_json::from_str(text).unwrap();
             repair_response(message.as_object().unwrap()).map(|response| response.to_string())

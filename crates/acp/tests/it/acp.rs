@@ -101,7 +101,7 @@ fn permission_script() -> String {
 }
 
 #[tokio::test]
-async fn a_conversation_among_noise() {
+async fn turns_work_despite_noise_on_stdout() {
     let mut bench = open_agent(agent("early"), None, None);
     // The agent announces its commands before it has answered `session/new`.
     assert_eq!(bench.next().await, "1 commands");
@@ -118,7 +118,7 @@ async fn a_conversation_among_noise() {
 }
 
 #[tokio::test]
-async fn permissions_get_the_option_that_was_picked() {
+async fn permission_requests_get_the_selected_option() {
     let mut bench = open("").await;
     let approved = |option: Option<&str>| ToolCallDecision::Approved {
         option: option.map(Into::into),
@@ -150,7 +150,7 @@ async fn permissions_get_the_option_that_was_picked() {
 /// Cancelling a turn answers its open permission request. Three of the ten agents that were tried
 /// would wait for the answer forever.
 #[tokio::test]
-async fn cancelling_answers_what_is_open() {
+async fn cancelling_a_turn_answers_open_permission_requests() {
     let mut bench = open("").await;
     bench.prompt("t1", &permission_script());
     bench.until("ready").await;
@@ -166,7 +166,7 @@ async fn cancelling_answers_what_is_open() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_stop_is_ended() {
+async fn an_agent_that_ignores_cancellation_is_killed() {
     let timeout = Duration::from_millis(300);
     let mut bench = open_agent(agent("").with_cancel_timeout(timeout), None, None);
     assert_eq!(bench.next().await, "opened");
@@ -181,7 +181,7 @@ async fn an_agent_that_does_not_stop_is_ended() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_says_why_and_comes_back() {
+async fn a_crashed_agent_is_reported_and_restarted() {
     let mut bench = open("").await;
     let events = run_turn(&mut bench, "t1", "say hm;; die out of memory").await;
     assert_eq!(
@@ -197,7 +197,7 @@ async fn an_agent_that_dies_says_why_and_comes_back() {
 }
 
 #[tokio::test]
-async fn what_can_not_start_says_why() {
+async fn a_failed_start_is_reported_with_its_reason() {
     let reason = stop_reason("auth").await;
     assert!(
         reason.contains("requires you to sign in") && reason.contains("API key"),
@@ -228,7 +228,7 @@ async fn what_can_not_start_says_why() {
 }
 
 #[tokio::test]
-async fn modes_and_options_are_configuration() {
+async fn modes_and_models_are_config_options() {
     let config = json!({"mode": "do"});
     let mut bench = open_agent(agent("modes"), None, Some(config));
     // The requested mode is set before the options are published.
@@ -268,7 +268,7 @@ async fn modes_and_options_are_configuration() {
 }
 
 #[tokio::test]
-async fn forms_are_answered() {
+async fn elicitation_forms_are_answered() {
     let mut bench = open("").await;
     let form = r#"form {"mode": "form", "message": "Which?", "requestedSchema": {"properties":
         {"size": {"type": "string", "enum": ["s", "l"]}, "count": {"type": "integer"}}}}"#;
@@ -297,7 +297,7 @@ async fn forms_are_answered() {
 }
 
 #[tokio::test]
-async fn attachments_are_shown_as_the_agent_can_see_them() {
+async fn attachments_are_encoded_for_the_capabilities_of_the_agent() {
     let attachments = json!([
         {"type": "simple", "label": "note", "modelRepresentation": "a note"},
         {"type": "resource", "label": "x.rs", "uri": "file:///usr/x.rs"},
@@ -349,7 +349,7 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
 
 /// PRT-4, TOO-26: clients can read the content of a file before and after an edit.
 #[tokio::test]
-async fn edits_can_be_read() {
+async fn contents_before_and_after_an_edit_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
     let mut bench = open_agent(agent(""), Some(Arc::clone(&contents)), None);
@@ -402,7 +402,7 @@ async fn each_chat_has_an_agent_session() {
 /// Requests about an unknown session, and requests that arrive after the turn has ended, are
 /// answered, so that the agent does not wait forever.
 #[tokio::test]
-async fn questions_without_anybody_to_ask_are_answered() {
+async fn requests_of_unknown_sessions_or_ended_turns_are_answered() {
     let mut bench = open("").await;
     let nobody = r#"{"sessionId": "nobody", "toolCall": {"toolCallId": "c1"}, "options": []}"#;
     let script = format!(
@@ -427,7 +427,7 @@ async fn questions_without_anybody_to_ask_are_answered() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_when_the_session_ends() {
+async fn stopping_ends_agent_processes_and_removes_pid_files() {
     let notes = tempfile::tempdir().unwrap();
     let agent = agent("").with_pid_dir(notes.path());
     agent.on_host_start();
@@ -462,7 +462,7 @@ pub(crate) async fn wait_until_gone(event: &str) {
 
 /// A rewind during a turn kills an agent that does not stop, with the processes that it started.
 #[tokio::test]
-async fn a_chat_that_is_cut_leaves_nothing_running() {
+async fn a_rewind_kills_an_agent_that_does_not_stop() {
     let timeout = Duration::from_millis(300);
     let mut bench = open_agent(agent("").with_cancel_timeout(timeout), None, None);
     assert_eq!(bench.next().await, "opened");
@@ -480,7 +480,7 @@ async fn a_chat_that_is_cut_leaves_nothing_running() {
 /// An approval that names no option never selects an `allow_always` option: the user has approved
 /// only this call.
 #[tokio::test]
-async fn nothing_is_allowed_for_longer_than_was_said() {
+async fn an_approval_without_option_never_selects_allow_always() {
     let mut bench = open("").await;
     let forever = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [{"optionId": "a", "name": "Always", "kind": "allow_always"}]}"#;
     bench.prompt("t1", forever);
@@ -499,7 +499,7 @@ async fn nothing_is_allowed_for_longer_than_was_said() {
 
 /// A message with a lone surrogate is accepted, and the surrogate becomes U+FFFD.
 #[tokio::test]
-async fn half_a_character_does_not_cost_the_rest() {
+async fn a_message_with_a_lone_surrogate_is_accepted() {
     let mut bench = open("").await;
     let chunk = r#"raw {"method":"session/update","params":{"sessionId":"$S","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"lone \ud83d end"}}}}"#;
     let name = run_turn(&mut bench, "t1", "session").await;

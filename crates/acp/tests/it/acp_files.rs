@@ -80,7 +80,7 @@ pub(crate) fn parse_event_json(event: &str) -> Value {
 }
 
 #[tokio::test]
-async fn files_are_read_by_lines() {
+async fn a_range_of_lines_is_read() {
     let mut test = FileTest::open().await;
     let path = test.path("a.txt");
     std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
@@ -100,7 +100,7 @@ async fn files_are_read_by_lines() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_read_says_why() {
+async fn read_errors_have_a_code_and_a_reason() {
     let mut test = FileTest::open().await;
     let missing = test.path("missing.txt");
     let answer = test.read(json!({ "path": missing })).await;
@@ -143,7 +143,7 @@ async fn what_can_not_be_read_says_why() {
 }
 
 #[tokio::test]
-async fn files_are_written_whole() {
+async fn files_are_written_atomically_and_keep_their_mode() {
     let mut test = FileTest::open().await;
     let new = test.path("made/here/new.txt");
     assert_eq!(test.write(&new, "one\n").await, json!({}));
@@ -161,7 +161,7 @@ async fn files_are_written_whole() {
 /// An agent may send a request before it has the response to the last one. Requests are handled in
 /// order.
 #[tokio::test]
-async fn files_are_used_in_order() {
+async fn file_requests_are_handled_in_order() {
     let mut test = FileTest::open().await;
     let path = test.path("a.txt");
     let writes = (0..100).map(|number| {
@@ -178,7 +178,7 @@ async fn files_are_used_in_order() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_written_stays_as_it_is() {
+async fn rejected_writes_leave_files_unchanged() {
     let mut test = FileTest::open().await;
     let outside = test.root.path().join("outside.txt");
     symlink(&outside, test.path("link")).unwrap();
@@ -215,7 +215,7 @@ async fn what_can_not_be_written_stays_as_it_is() {
 /// Files and terminals that are not offered are not advertised, and requests for them fail with
 /// "method not found".
 #[tokio::test]
-async fn what_is_not_offered_is_not_done() {
+async fn disabled_services_fail_with_method_not_found() {
     let mut test = FileTest::with(agent("")).await;
     let path = test.path("a.txt");
     let methods = ["fs/read_text_file", "terminal/create", "terminal/output"];
@@ -242,7 +242,7 @@ async fn what_is_not_offered_is_not_done() {
 }
 
 #[tokio::test]
-async fn servers_of_tools_are_passed_on() {
+async fn configured_mcp_servers_are_passed_to_the_agent() {
     let server = |name: &str, transport| AgentMcpServer {
         name: name.to_owned(),
         transport,

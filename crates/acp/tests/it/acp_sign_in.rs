@@ -42,7 +42,7 @@ fn signed_out_agent(file: &Path) -> AcpAgent {
 }
 
 #[tokio::test]
-async fn somebody_signs_in() {
+async fn a_user_signs_in_with_a_method_of_the_agent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signed-in");
     let agent = signed_out_agent(&file);
@@ -73,7 +73,7 @@ async fn somebody_signs_in() {
 }
 
 #[tokio::test]
-async fn a_program_signs_in() {
+async fn a_terminal_sign_in_has_a_command_and_an_environment() {
     let folder = tempfile::tempdir().unwrap();
     let agent = signed_out_agent(&folder.path().join("signed-in"));
     let report = probe_agent(&agent, folder.path()).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_program_signs_in() {
 }
 
 #[tokio::test]
-async fn what_does_not_answer_is_said() {
+async fn a_probe_reports_an_agent_that_fails_to_start() {
     let folder = tempfile::tempdir().unwrap();
     let script = |text: &str| AgentLaunch {
         program: "sh".to_owned(),
@@ -112,7 +112,7 @@ async fn what_does_not_answer_is_said() {
 /// AUT-1, AUT-2, AUT-10: a token from a client is in the environment of the agent after its next
 /// start, and nowhere else.
 #[tokio::test]
-async fn tokens_of_clients_reach_the_environment() {
+async fn client_tokens_are_set_in_the_environment_of_the_agent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signed-in");
     std::fs::write(&file, "").unwrap();

@@ -58,7 +58,7 @@ fn terminal_output(events: &[String]) -> String {
 }
 
 #[tokio::test]
-async fn a_command_runs_for_all_to_see() {
+async fn a_command_runs_in_a_shared_terminal() {
     let (mut bench, folder) = open().await;
     let call = |kind: &str, more: &str| {
         format!(
@@ -156,7 +156,7 @@ async fn a_command_runs_for_all_to_see() {
 }
 
 #[tokio::test]
-async fn output_is_plain_and_the_end_of_it() {
+async fn output_for_the_agent_is_plain_text_limited_to_its_end() {
     let (mut bench, _folder) = open().await;
     let script = [
         create_terminal(
@@ -177,7 +177,7 @@ async fn output_is_plain_and_the_end_of_it() {
 }
 
 #[tokio::test]
-async fn words_run_as_they_are_where_they_are_told() {
+async fn arguments_are_not_expanded_and_run_in_the_requested_directory() {
     let (mut bench, folder) = open().await;
     std::fs::create_dir(folder.path().join("sub")).unwrap();
     let params = json!({
@@ -199,7 +199,7 @@ async fn words_run_as_they_are_where_they_are_told() {
 }
 
 #[tokio::test]
-async fn what_can_not_run_says_why() {
+async fn commands_that_cannot_start_report_a_reason() {
     let (mut bench, folder) = open().await;
     std::os::unix::fs::symlink("/usr", folder.path().join("out")).unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
@@ -250,7 +250,7 @@ async fn what_can_not_run_says_why() {
 }
 
 #[tokio::test]
-async fn a_killed_command_says_so_and_stays_readable() {
+async fn a_killed_command_reports_its_signal_and_stays_readable() {
     let (mut bench, _folder) = open().await;
     let script = [
         create_shell_terminal("echo on; exec sleep 1000"),
@@ -268,7 +268,7 @@ async fn a_killed_command_says_so_and_stays_readable() {
 
 /// A command that ignores SIGTERM is killed, with the processes that it started.
 #[tokio::test]
-async fn a_stubborn_command_is_killed_with_all_it_started() {
+async fn a_command_that_ignores_sigterm_is_killed_with_its_children() {
     let (mut bench, _folder) = open().await;
     let stubborn = "trap '' TERM; sleep 1000 & echo pid $!; wait; sleep 1000";
     bench.prompt(
@@ -298,7 +298,7 @@ async fn wait_for_pid(bench: &mut Bench) -> String {
 
 /// Cancelling a turn answers `terminal/wait_for_exit`. The agent would wait forever otherwise.
 #[tokio::test]
-async fn cancelling_ends_what_runs_and_answers_who_waits() {
+async fn cancelling_a_turn_ends_commands_and_answers_wait_for_exit() {
     let (mut bench, _folder) = open().await;
     let script = [
         create_shell_terminal("sleep 1000"),
@@ -316,7 +316,7 @@ async fn cancelling_ends_what_runs_and_answers_who_waits() {
 }
 
 #[tokio::test]
-async fn two_run_at_once_and_belong_to_their_session() {
+async fn commands_run_concurrently_and_belong_to_one_agent_session() {
     let (mut bench, _folder) = open().await;
     // The first command waits for a file that the second one creates.
     let first = create_shell_terminal("while [ ! -e go ]; do sleep 0.01; done; echo first");
@@ -355,7 +355,7 @@ async fn two_run_at_once_and_belong_to_their_session() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many() {
+async fn the_number_of_terminals_is_limited() {
     let (mut bench, _folder) = open().await;
     let script = [
         create_shell_terminal("true").repeat(33),
@@ -375,7 +375,7 @@ async fn there_are_only_so_many() {
 }
 
 #[tokio::test]
-async fn people_can_type_into_it() {
+async fn users_can_write_to_the_terminal_of_an_agent() {
     let (mut bench, _folder) = open().await;
     bench.prompt(
         "t1",
@@ -440,7 +440,7 @@ async fn a_command_continues_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_command_in_the_background_is_ended_with_its_terminal() {
+async fn closing_a_terminal_ends_its_background_command() {
     let (mut bench, _folder) = open().await;
     let command = create_shell_terminal("sleep 1000 & echo pid $!; wait");
     bench.prompt("t1", &[&command, WAIT].concat());
@@ -464,7 +464,7 @@ async fn a_command_in_the_background_is_ended_with_its_terminal() {
 }
 
 #[tokio::test]
-async fn nothing_runs_on_without_its_agent_or_session() {
+async fn commands_end_with_their_agent_or_session() {
     let (mut bench, _folder) = open().await;
     let running = "sleep 1000 & echo pid $!; wait";
     bench.prompt(
@@ -502,7 +502,7 @@ async fn nothing_runs_on_without_its_agent_or_session() {
 
 /// A command that an agent runs and reports by itself is shown as a terminal, too.
 #[tokio::test]
-async fn what_an_agent_shows_is_a_terminal() {
+async fn terminal_output_in_agent_updates_becomes_a_terminal() {
     let (mut bench, _folder) = open().await;
     let update = |update: Value| format!("update {update};; ");
     let info = json!({"terminal_info": {"terminal_id": "c1", "cwd": "/work"}});

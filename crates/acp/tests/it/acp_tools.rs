@@ -195,7 +195,7 @@ async fn next_started_call(bench: &mut Bench) -> (String, String, Option<ToolCal
 }
 
 #[tokio::test]
-async fn every_chat_has_a_way_to_the_tools_of_the_host() {
+async fn every_chat_can_call_host_tools() {
     let gateway = Gateway::new();
     for mode in ["", "fork"] {
         let mut bench = open(agent(mode), &gateway).await;
@@ -232,7 +232,7 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
 }
 
 #[tokio::test]
-async fn an_agent_without_tools_of_the_host_gets_none() {
+async fn an_agent_without_host_tool_access_gets_no_gateway() {
     let gateway = Gateway::new();
     let profile = AcpProfile {
         host_tools: HostToolAccess::Withheld,
@@ -245,7 +245,7 @@ async fn an_agent_without_tools_of_the_host_gets_none() {
 
 /// TOO-2, MCP-11
 #[tokio::test]
-async fn a_call_of_a_servers_tool_is_the_agents_to_tell() {
+async fn calls_of_mcp_tools_are_reported_by_the_agent() {
     let gateway = Gateway::new();
     for mode in ["", "codex", "gemini", "goose"] {
         let mut bench = open(agent(mode), &gateway).await;
@@ -267,7 +267,7 @@ async fn a_call_of_a_servers_tool_is_the_agents_to_tell() {
 
 /// CLT-4
 #[tokio::test]
-async fn a_call_of_a_clients_tool_is_its_clients() {
+async fn calls_of_client_tools_are_completed_by_the_client() {
     let gateway = Gateway::new();
     for mode in ["", "codex", "gemini", "goose"] {
         let mut bench = open(agent(mode), &gateway).await;
@@ -291,7 +291,7 @@ async fn a_call_of_a_clients_tool_is_its_clients() {
 }
 
 #[tokio::test]
-async fn a_call_of_a_clients_tool_that_was_told_of_later_is_shown_once() {
+async fn a_client_tool_call_announced_late_is_published_once() {
     let gateway = Gateway::new();
     let mut bench = open(agent(""), &gateway).await;
     let input = json!({"pattern": "a"});
@@ -306,7 +306,7 @@ async fn a_call_of_a_clients_tool_that_was_told_of_later_is_shown_once() {
 
 /// TOO-27
 #[tokio::test]
-async fn a_call_of_a_clients_tool_that_is_never_made_ends_with_its_turn() {
+async fn an_announced_client_tool_call_without_a_request_ends_with_its_turn() {
     let gateway = Gateway::new();
     let mut bench = open(agent(""), &gateway).await;
     let events = run_turn(&mut bench, "t1", "mcp announce editor_run {}").await;
@@ -317,7 +317,7 @@ async fn a_call_of_a_clients_tool_that_is_never_made_ends_with_its_turn() {
 }
 
 #[tokio::test]
-async fn a_client_tool_that_may_not_run_is_not_called() {
+async fn a_denied_client_tool_is_not_called() {
     let gateway = Gateway::new();
     let mut bench = open(agent(""), &gateway).await;
     bench.prompt("t1", "mcp ask editor_run {}");

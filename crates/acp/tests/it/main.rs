@@ -7,16 +7,16 @@
 )]
 
 mod acp;
-mod acp_choices;
 mod acp_files;
-mod acp_prepared;
 mod acp_sign_in;
 mod acp_terminals;
 mod acp_tools;
 #[expect(dead_code, reason = "the tests of the shell agent use the rest")]
 #[path = "../../../agents/tests/it/bench.rs"]
 mod bench;
-mod lasting;
-mod sharing;
+mod config_options;
+mod prepared_turns;
+mod session_resume;
+mod shared_processes;
 
 use agenthost_testkit::acp_agent;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{MAX_BACKGROUND_COMMANDS, PtyCommand};
+use agenthost_core::{MAX_BACKGROUND_COMMANDS, PtyCommand, SessionEnvironment};
 use agenthost_protocol::chat::Message;
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::TurnId;
@@ -48,6 +48,7 @@ struct ShellSession {
     uri: Uri,
     events: AgentEventSender,
     directory: Option<Uri>,
+    environment: SessionEnvironment,
     pid_dir: Option<Arc<Path>>,
     always_allowed: Arc<AtomicBool>,
     /// The tasks of all turns. They are dropped before the handles, so that each task is
@@ -69,6 +70,7 @@ pub(super) async fn run_session(
         uri: context.uri,
         events: context.events,
         directory: None,
+        environment: context.environment,
         pid_dir,
         always_allowed: Arc::new(AtomicBool::new(false)),
         turns: JoinSet::new(),
@@ -151,6 +153,7 @@ impl ShellSession {
             terminal: handle.terminal.clone(),
             events: self.events.clone(),
             directory: self.directory.clone(),
+            environment: self.environment.clone(),
             pid_dir: self.pid_dir.clone(),
             always_allowed: Arc::clone(&self.always_allowed),
             mapper: TurnMapper::new(turn),

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, ToolCallDecision};
 use agenthost_core::{
-    COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, TerminalEvent, terminal_call_meta,
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, SessionEnvironment, TerminalEvent,
+    terminal_call_meta,
 };
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind, ErrorPart};
 use agenthost_protocol::common::ErrorInfo;
@@ -43,6 +44,7 @@ pub(super) struct ShellTurn {
     pub(super) terminal: TerminalHandle,
     pub(super) events: AgentEventSender,
     pub(super) directory: Option<Uri>,
+    pub(super) environment: SessionEnvironment,
     /// The folder for pid files of running commands.
     pub(super) pid_dir: Option<Arc<Path>>,
     /// `true` if the user has approved all commands of the session.
@@ -119,6 +121,11 @@ impl ShellTurn {
         }
         let start = TerminalOptions {
             program: PtyProgram::Command(line.clone()),
+            environment: self
+                .environment
+                .variables()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             directory: self.directory.clone(),
             cols: COMMAND_COLS,
             rows: COMMAND_ROWS,

@@ -7,6 +7,6 @@
 )]
 
 mod bench;
-mod large;
-mod mapping;
+mod large_results;
 mod shell;
+mod turn_mapper;

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::bench::{Bench, chat, session};
 
 #[tokio::test]
-async fn a_command_is_asked_for_run_and_reported() {
+async fn a_command_runs_after_approval_and_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap();
     let mut bench = Bench::open(path.to_str().unwrap()).await;
@@ -61,7 +61,7 @@ async fn a_command_is_asked_for_run_and_reported() {
 
 /// TER-5, TER-11: a user answers the question of a command in its terminal.
 #[tokio::test]
-async fn a_command_is_typed_into() {
+async fn a_running_command_reads_terminal_input() {
     let mut bench = Bench::open("/").await;
     bench.prompt("t1", "stty size; read answer; stty size; echo got:$answer");
     bench.until("ready").await;
@@ -110,7 +110,7 @@ async fn a_command_is_typed_into() {
 }
 
 #[tokio::test]
-async fn everything_can_be_allowed_for_a_session() {
+async fn all_commands_can_be_approved_for_a_session() {
     let mut bench = Bench::open("/").await;
     bench.prompt("t1", "true");
     bench.until("ready").await;
@@ -126,7 +126,7 @@ async fn everything_can_be_allowed_for_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_not_run() {
+async fn a_denied_command_does_not_run() {
     let directory = tempfile::tempdir().unwrap();
     let mut bench = Bench::open(directory.path().to_str().unwrap()).await;
     bench.prompt("t1", "touch ran");
@@ -140,7 +140,7 @@ async fn what_is_denied_is_not_run() {
 }
 
 #[tokio::test]
-async fn help_explains() {
+async fn help_describes_the_agent() {
     let mut bench = Bench::open("/").await;
     for (turn, text) in [("t1", "help"), ("t2", "  ")] {
         bench.prompt(turn, text);
@@ -154,7 +154,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 /// Waits until a process is gone, which may take the kernel a moment.
-async fn gone(pid: i32) {
+async fn wait_until_gone(pid: i32) {
     for _ in 0..400 {
         if !is_alive(pid) {
             return;
@@ -165,7 +165,7 @@ async fn gone(pid: i32) {
 }
 
 /// Runs a command that starts another process. Returns the id of that process.
-async fn start_sleeper(bench: &mut Bench, trap: &str) -> i32 {
+async fn start_sleep_command(bench: &mut Bench, trap: &str) -> i32 {
     bench.prompt("t1", &format!("{trap} sleep 1000 & echo pid $!; wait"));
     bench.until("ready").await;
     bench.approve("t1", "once");
@@ -177,42 +177,42 @@ async fn start_sleeper(bench: &mut Bench, trap: &str) -> i32 {
 }
 
 #[tokio::test]
-async fn cancelling_ends_all_that_was_started() {
+async fn cancelling_a_turn_ends_its_processes() {
     let mut bench = Bench::open("/").await;
-    let pid = start_sleeper(&mut bench, "").await;
+    let pid = start_sleep_command(&mut bench, "").await;
     bench.cancel("t1");
     // The host has already ended the turn, so only the terminal reports its exit.
     assert_eq!(bench.next().await, "exited None");
-    gone(pid).await;
+    wait_until_gone(pid).await;
     bench.prompt("t2", "help");
     assert_eq!(bench.until("end").await.last().unwrap(), "end t2");
 }
 
 #[tokio::test]
-async fn a_command_that_will_not_end_is_killed() {
+async fn a_command_that_ignores_sigterm_is_killed() {
     let mut bench = Bench::open("/").await;
-    let pid = start_sleeper(&mut bench, "trap '' TERM;").await;
+    let pid = start_sleep_command(&mut bench, "trap '' TERM;").await;
     bench.cancel("t1");
     assert_eq!(bench.next().await, "exited None");
-    gone(pid).await;
+    wait_until_gone(pid).await;
 }
 
 #[tokio::test]
-async fn closing_the_session_or_the_host_leaves_nothing_running() {
+async fn closing_the_session_or_the_host_ends_all_processes() {
     let mut bench = Bench::open("/").await;
-    let pid = start_sleeper(&mut bench, "").await;
+    let pid = start_sleep_command(&mut bench, "").await;
     bench.command(AgentCommand::Close);
-    gone(pid).await;
+    wait_until_gone(pid).await;
 
     let mut bench = Bench::open("/").await;
-    let pid = start_sleeper(&mut bench, "").await;
+    let pid = start_sleep_command(&mut bench, "").await;
     drop(bench);
-    gone(pid).await;
+    wait_until_gone(pid).await;
 
     let mut bench = Bench::open("/").await;
-    let pid = start_sleeper(&mut bench, "").await;
+    let pid = start_sleep_command(&mut bench, "").await;
     bench.agents.stop(Duration::from_secs(5)).await;
-    gone(pid).await;
+    wait_until_gone(pid).await;
 }
 
 /// TER-15: sending a command to the background ends its call and its turn. The command keeps
@@ -260,7 +260,7 @@ async fn a_command_continues_in_the_background() {
 
 /// TER-18, TER-21: closing the terminal or the chat of a command in the background ends it.
 #[tokio::test]
-async fn a_command_in_the_background_is_ended() {
+async fn closing_a_terminal_or_chat_ends_its_background_command() {
     for close in [true, false] {
         let mut bench = Bench::open("/").await;
         bench.prompt("t1", "trap '' HUP TERM; sleep 1000 & echo pid $!; wait");
@@ -286,7 +286,7 @@ async fn a_command_in_the_background_is_ended() {
             false => AgentCommand::CloseChat { chat: chat() },
         });
         assert_eq!(bench.until("exited").await.last().unwrap(), "exited None");
-        gone(pid).await;
+        wait_until_gone(pid).await;
     }
 }
 
@@ -302,7 +302,7 @@ async fn opened_terminal(bench: &mut Bench) -> Uri {
 /// The event queue is bounded: a command with a lot of output waits for the reader, and no output
 /// is lost.
 #[tokio::test]
-async fn a_flood_of_output_waits_and_comes_whole() {
+async fn a_flood_of_output_is_delayed_and_not_lost() {
     let mut bench = Bench::open("/").await;
     bench.prompt(
         "t1",
@@ -328,7 +328,7 @@ async fn a_flood_of_output_waits_and_comes_whole() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_run_is_said() {
+async fn a_missing_working_directory_is_an_error() {
     let mut bench = Bench::open("/no/such/directory").await;
     bench.prompt("t1", "true");
     bench.until("ready").await;
@@ -341,7 +341,7 @@ async fn what_can_not_be_run_is_said() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_there_has_stopped() {
+async fn opening_an_unknown_agent_reports_it_as_stopped() {
     let (sender, _inputs) = mpsc::channel(4);
     let mut agents = AgentSupervisor::new(sender);
     agents.add(Arc::new(ShellAgent::default()));
@@ -359,7 +359,7 @@ async fn an_agent_that_is_not_there_has_stopped() {
         panic!("expected to be told: {answer:?}");
     };
     assert_eq!(error.message, "there is no agent `nobody`");
-    assert_eq!(agents.infos().len(), 1);
+    assert_eq!(agents.agents().count(), 1);
 }
 
 /// An agent whose session panics.
@@ -382,7 +382,7 @@ impl Agent for Broken {
 }
 
 #[tokio::test]
-async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
+async fn a_panicking_agent_is_reported_and_affects_no_other() {
     let (sender, mut inputs) = mpsc::channel(4);
     let mut agents = AgentSupervisor::new(sender);
     agents.add(Arc::new(Broken));
@@ -405,7 +405,7 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
 
 /// A host ends the processes that a killed host left behind, and no others.
 #[tokio::test]
-async fn leftovers_are_swept_up() {
+async fn processes_of_a_killed_host_are_ended() {
     use std::os::unix::process::CommandExt;
     let directory = tempfile::tempdir().unwrap();
     let sleep = || {

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_rotated_goes_on() {
+    fn a_log_that_cannot_be_rotated_keeps_growing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("host.log");
         std::fs::create_dir(old_log_path(&path, 3)).unwrap();

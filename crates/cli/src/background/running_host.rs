@@ -8,18 +8,22 @@ use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::uri::RootChannel;
 use agenthost_server::HOST_FILE;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{is_in_use, wait_for_release};
+use super::{START_POLL_INTERVAL, is_in_use, wait_for_release};
 use crate::connect::client_options;
+use crate::host_settings::storage_problem;
 
 /// Timeout for a host to end after SIGTERM. It waits for checkpoints and ends agents.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Timeout for a host that starts or stops to be reachable or gone.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A host that answers, with a connection to it.
 #[derive(Debug)]
@@ -40,36 +44,69 @@ pub(crate) struct SessionCounts {
     pub(crate) waiting: usize,
 }
 
+/// The state of the host of a data directory.
+enum HostSearch {
+    Running(Box<RunningHost>),
+    Absent,
+    /// A process uses the data directory and can't be reached, for this reason: it is starting or
+    /// stopping, or it hangs.
+    Silent(anyhow::Error),
+}
+
 impl RunningHost {
     /// Connects to the host of a data directory. Returns `None` if none is running.
     pub(crate) async fn find(data_directory: &Path) -> anyhow::Result<Option<Self>> {
+        match Self::search(data_directory).await? {
+            HostSearch::Running(host) => Ok(Some(*host)),
+            HostSearch::Absent => Ok(None),
+            HostSearch::Silent(reason) => Err(reason),
+        }
+    }
+
+    /// Like [`RunningHost::find`], but waits for a host that is starting or stopping.
+    pub(crate) async fn find_settled(data_directory: &Path) -> anyhow::Result<Option<Self>> {
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
+        loop {
+            match Self::search(data_directory).await? {
+                HostSearch::Running(host) => return Ok(Some(*host)),
+                HostSearch::Absent => return Ok(None),
+                HostSearch::Silent(reason) if Instant::now() >= deadline => return Err(reason),
+                // Neither the file with the address nor the lock has an event to wait for.
+                HostSearch::Silent(_) => tokio::time::sleep(START_POLL_INTERVAL).await,
+            }
+        }
+    }
+
+    async fn search(data_directory: &Path) -> anyhow::Result<HostSearch> {
         let path = data_directory.join(HOST_FILE);
         let since = path.metadata().and_then(|found| found.modified()).ok();
         let read = ReadyFile::read(&path);
         let file = match read {
             Ok(file) => file,
-            Err(_) if is_in_use(data_directory)? => bail!(
-                "a process uses the data directory `{}` and does not listen yet",
-                data_directory.display()
-            ),
-            Err(_) => return Ok(None),
+            Err(_) if is_in_use(data_directory)? => {
+                return Ok(HostSearch::Silent(anyhow!(
+                    "a process uses the data directory `{}` and does not listen",
+                    data_directory.display()
+                )));
+            }
+            Err(_) => return Ok(HostSearch::Absent),
         };
         let address = HostAddress::ReadyFile(path);
         match Client::connect(&address, client_options(Duration::ZERO)?).await {
-            Ok(client) => Ok(Some(RunningHost {
+            Ok(client) => Ok(HostSearch::Running(Box::new(RunningHost {
                 file,
                 since,
                 client,
-            })),
+            }))),
             Err(ClientError::Transport(error)) if is_in_use(data_directory)? => {
                 let pid = file.pid;
-                bail!(
+                Ok(HostSearch::Silent(anyhow!(
                     "the host, process {pid}, does not respond: {error}\n\
                      hint: `kill -9 {pid}` ends it; nothing that a client has seen is lost"
-                )
+                )))
             }
             // A killed host leaves its file behind.
-            Err(ClientError::Transport(_)) => Ok(None),
+            Err(ClientError::Transport(_)) => Ok(HostSearch::Absent),
             Err(other) => Err(other.into()),
         }
     }
@@ -81,6 +118,11 @@ impl RunningHost {
             (None, Some(socket)) => socket.display().to_string(),
             (None, None) => "no address".to_owned(),
         }
+    }
+
+    /// Returns the reason why the host can't store changes, if it can't.
+    pub(crate) async fn storage_problem(&mut self) -> anyhow::Result<Option<String>> {
+        storage_problem(&mut self.client).await
     }
 
     /// Counts the sessions of the host.

@@ -9,15 +9,15 @@ use agenthost_acp::{AcpAgent, KnownAgent};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 
-use crate::config::OfferState;
+use crate::config::{AgentCandidate, OfferState};
 use crate::connect::{HostOptions, HostSettings};
 use crate::output;
 pub(crate) use check::{AgentReport, AgentStatus, CheckDepth, probe_agents, wait_for_interrupt};
 
 /// List the known agents, whether they work, and how to set up the others
 ///
-/// Starts each installed agent briefly to check that it responds and is signed in. Sends no
-/// prompt.
+/// Starts each installed agent briefly to check that it responds and is signed in, and prints
+/// each result as soon as it is there. Sends no prompt.
 #[derive(clap::Args)]
 #[command(after_help = AGENTS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentsArgs {
@@ -94,7 +94,20 @@ pub(crate) async fn run(arguments: AgentsArgs) -> anyhow::Result<ExitCode> {
     } else {
         CheckDepth::StartAgent
     };
-    for report in probe_agents(settings.candidates()?, depth).await? {
+    let candidates = settings.candidates()?;
+    let is_started = |candidate: &&AgentCandidate| {
+        matches!(candidate.offer_state, OfferState::Offered(_)) && depth == CheckDepth::StartAgent
+    };
+    let started = candidates.iter().filter(is_started).count();
+    if started > 0 && !arguments.json {
+        output::print_note(&format!(
+            "starting {started} {} to check {}, for up to {} s each",
+            if started == 1 { "agent" } else { "agents" },
+            if started == 1 { "it" } else { "them" },
+            check::CHECK_TIMEOUT.as_secs()
+        ));
+    }
+    let print_report = |report: AgentReport| {
         let line = if arguments.json {
             serde_json::to_string(&report)?
         } else {
@@ -103,7 +116,8 @@ pub(crate) async fn run(arguments: AgentsArgs) -> anyhow::Result<ExitCode> {
             let state = report.state.label();
             format!("{:<11}{state:<14}{}{hint}", report.id, report.found)
         };
-        output::print_data(&line)?;
-    }
+        output::print_data(&line)
+    };
+    probe_agents(candidates, depth, print_report).await?;
     Ok(ExitCode::SUCCESS)
 }

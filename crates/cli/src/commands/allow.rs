@@ -24,7 +24,7 @@ pub(crate) struct AllowArgs {
     /// Also allow changes, not only reading
     #[arg(long, requires = "folder", conflicts_with = "remove")]
     write: bool,
-    /// Revoke the permission
+    /// Revoke the access
     #[arg(long, requires = "folder")]
     remove: bool,
     #[command(flatten)]

@@ -17,9 +17,9 @@ use agenthost_protocol::uri::Uri;
 use anyhow::bail;
 use clap::Subcommand;
 
-use crate::commands::attach;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::output;
+use crate::session_lookup::find_session;
 pub(crate) use local::{LocalCustomizations, TrustSource};
 use tree::{CustomizationTree, ServerDisplay};
 
@@ -123,7 +123,7 @@ pub(crate) async fn load_customizations(
     client: &mut Client,
     named: &str,
 ) -> anyhow::Result<Vec<Customization>> {
-    let session = attach::find_session(client, Some(named)).await?;
+    let session = find_session(client, named).await?.resource;
     client.subscribe(&session).await?;
     let deadline = tokio::time::Instant::now() + LOAD_TIMEOUT;
     while !is_loaded(client, &session)? {

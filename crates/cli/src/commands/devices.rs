@@ -13,7 +13,7 @@ use crate::output;
 
 /// List the devices that are signed in to the page of the host
 ///
-/// Prints id, rights, time of the pairing, time of the last connection, and name of each
+/// Prints id, scope, time of the pairing, time of the last connection, and name of each
 /// device.
 #[derive(clap::Args)]
 #[command(after_help = DEVICES_EXAMPLES, args_conflicts_with_subcommands = true)]

@@ -11,17 +11,21 @@ use agenthost_protocol::changeset::{
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::{OperationId, TurnId};
 use agenthost_protocol::resource::{ContentEncoding, ResourceReadParams};
-use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use clap_complete::engine::ArgValueCandidates;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::commands::run::resolve_directory;
+use crate::completion_values::session_ids;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::output;
+use crate::session_lookup::{find_session, latest_session_in};
+use crate::terminal::palette::Palette;
+use crate::terminal::spinner::{OPERATION_DELAY, show_while};
 
 /// Show the changes in the files of a session
 ///
@@ -32,6 +36,7 @@ use crate::output;
 pub(crate) struct DiffArgs {
     /// The session, as `agenthost sessions` names it
     /// [default: the latest one in this folder]
+    #[arg(add = ArgValueCandidates::new(session_ids))]
     session: Option<String>,
     /// The changes to show
     #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
@@ -52,7 +57,6 @@ pub(crate) struct DiffArgs {
     host: HostOptions,
 }
 
-/// Which changes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum DiffScope {
     /// While a turn was running
@@ -81,7 +85,7 @@ pub(crate) async fn run(arguments: DiffArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<()> {
-    let session = find_session(client, arguments).await?;
+    let session = choose_session(client, arguments).await?;
     let view = match arguments.of {
         DiffScope::Session => "session".to_owned(),
         DiffScope::Uncommitted => "uncommitted".to_owned(),
@@ -91,12 +95,12 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
                 Some(turn) => TurnId::from(turn.as_str()),
                 None => find_last_turn(client, &session).await?,
             };
-            let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
-            format!("turn/{name}")
+            turn_view(&turn)
         }
     };
     let channel = Uri::from(format!("{}/changeset/{view}", session.resource));
-    let state = wait_for_changeset(client, &channel).await?;
+    let computed = wait_for_changeset(client, &channel);
+    let state = show_while("computing the changes", OPERATION_DELAY, computed).await?;
     if state.files.is_empty() {
         output::print_note("no changes");
         return Ok(());
@@ -122,43 +126,36 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
     }
 }
 
-/// Returns the session with the given URI, or the latest session in the folder.
-async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<SessionSummary> {
-    let here = resolve_directory(arguments.cwd.as_deref())?;
-    let here = agenthost_workspace::uri_of(&here);
-    let here = here.context("the path of the folder is not UTF-8")?;
-    let fits = |summary: &SessionSummary| match &arguments.session {
-        Some(name) => summary.resource.as_str() == name,
-        None => {
-            let project = summary.metadata.project.iter().map(|project| &project.uri);
-            let folders = summary.metadata.working_directories.iter().flatten();
-            project.chain(folders).any(|folder| *folder == here)
-        }
-    };
-    let mut cursor = None;
-    loop {
-        let page = client.request(ListSessionsParams {
-            channel: RootChannel,
-            limit: None,
-            cursor,
-            meta: None,
-        });
-        let page = page.await?;
-        if let Some(found) = page.items.into_iter().find(fits) {
-            return Ok(found);
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
+/// Returns the named session, or the latest one in the folder.
+async fn choose_session(
+    client: &mut Client,
+    arguments: &DiffArgs,
+) -> anyhow::Result<SessionSummary> {
+    if let Some(named) = &arguments.session {
+        return find_session(client, named).await;
     }
-    match &arguments.session {
-        Some(name) => bail!("there is no session `{name}`\nhint: `agenthost sessions` lists them"),
+    let directory = resolve_directory(arguments.cwd.as_deref())?;
+    match latest_session_in(client, &directory).await? {
+        Some(summary) => Ok(summary),
         None => bail!("there is no session in this folder\nhint: `agenthost sessions` lists all"),
     }
 }
 
-async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Result<TurnId> {
+/// Returns the changeset of a turn.
+pub(crate) fn turn_changeset_uri(session: &Uri, turn: &TurnId) -> Uri {
+    Uri::from(format!("{session}/changeset/{}", turn_view(turn)))
+}
+
+fn turn_view(turn: &TurnId) -> String {
+    let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
+    format!("turn/{name}")
+}
+
+/// Returns the last turn of the default chat of a session.
+pub(crate) async fn find_last_turn(
+    client: &mut Client,
+    session: &SessionSummary,
+) -> anyhow::Result<TurnId> {
     let chat = session.default_chat.as_ref();
     let chat = chat.context("the session has no chat")?;
     client.subscribe(chat).await?;
@@ -172,7 +169,10 @@ async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow
 }
 
 /// Subscribes to a changeset and waits until it is computed.
-async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
+pub(crate) async fn wait_for_changeset(
+    client: &mut Client,
+    channel: &Uri,
+) -> anyhow::Result<ChangesetState> {
     client.subscribe(channel).await?;
     loop {
         let Some(ChannelState::Changeset(state)) = client.confirmed_state(channel) else {
@@ -229,22 +229,11 @@ async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch
     if !std::io::stdout().is_terminal() {
         return Ok(PatchOutput::Text(text.to_owned()));
     }
+    let palette = Palette::of_stdout();
     let lines = text
         .lines()
-        .map(|line| colour_line(&output::strip_invisible(line)));
+        .map(|line| palette.paint_patch_line(&output::strip_invisible(line)));
     Ok(PatchOutput::Text(lines.collect::<Vec<_>>().join("\n")))
-}
-
-fn colour_line(line: &str) -> String {
-    let colour = match line.as_bytes().first() {
-        _ if line.starts_with("+++") || line.starts_with("---") => "1",
-        Some(b'+') => "32",
-        Some(b'-') => "31",
-        Some(b'@') => "36",
-        Some(b'd') if line.starts_with("diff ") => "1",
-        _ => return line.to_owned(),
-    };
-    format!("\u{1b}[{colour}m{line}\u{1b}[0m")
 }
 
 /// Formats a file with its counts of added and removed lines. Its path is relative to the

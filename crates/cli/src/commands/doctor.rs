@@ -1,6 +1,8 @@
 //! `agenthost doctor`: checks the installation and prints a hint for each problem.
 
 mod customizations;
+mod deep;
+mod disk;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -9,14 +11,15 @@ use std::time::Duration;
 
 use agenthost_client::{Client, ReadyFile};
 use agenthost_server::{HOST_FILE, ServerConfig};
-use agenthost_store::{Durability, Store, StoreError};
+use agenthost_store::StoreError;
 use serde::Serialize;
 
 use crate::commands::agents::{AgentReport, AgentStatus, CheckDepth, probe_agents};
 use crate::config;
 use crate::config::FileConfig;
 use crate::connect::{HostOptions, HostSettings, client_options};
-use crate::output;
+use crate::host_settings::storage_problem;
+use crate::{output, terminal_environment};
 
 /// Check the installation, and print how to fix problems
 #[derive(clap::Args)]
@@ -26,6 +29,10 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+    /// Check every row of the database and all stored content, without changing anything. A
+    /// host may run meanwhile
+    #[arg(long)]
+    deep: bool,
 }
 
 /// The result of one check.
@@ -70,20 +77,22 @@ pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
         Ok(settings) => {
             let directory = &settings.data_directory;
             findings.push(diagnose_data_directory(directory));
+            findings.push(disk::diagnose_disk(directory));
             findings.push(diagnose_host(directory).await);
+            if arguments.deep {
+                findings.extend(deep::check_data(directory, arguments.json)?);
+            }
             findings.extend(list_worktrees(directory));
         }
         // `diagnose_configuration` has reported the error.
-        Err(_) => findings.extend(
-            arguments
-                .host
-                .data_dir
-                .as_deref()
-                .map(diagnose_data_directory),
-        ),
+        Err(_) => {
+            let named = arguments.host.data_dir.as_deref();
+            findings.extend(named.map(diagnose_data_directory));
+        }
     }
     findings.push(diagnose_shell());
     findings.push(diagnose_git());
+    findings.push(list_passed_variables());
     if let Ok(settings) = &settings {
         findings.extend(customizations::diagnose_customizations(&arguments.host).await);
         findings.extend(diagnose_agents(settings).await?);
@@ -154,22 +163,27 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
             return DoctorCheck::failed(what, found, hint);
         }
     }
-    match Store::open(directory, Durability::Process) {
-        Ok(mut store) => match store.load_host() {
-            Ok(remembered) => {
-                let count = remembered.sessions.len();
-                let sessions = if count == 1 { "session" } else { "sessions" };
-                DoctorCheck::passed(what, format!("{shown}, {count} {sessions}"))
-            }
-            Err(error) => DoctorCheck::failed(
+    match agenthost_store::inspect(directory) {
+        Ok(None) => DoctorCheck::passed(what, format!("{shown}, 0 sessions")),
+        Ok(Some(summary)) => {
+            let count = summary.sessions;
+            let sessions = if count == 1 { "session" } else { "sessions" };
+            let migration = match summary.needs_migration {
+                true => "; the next start of the host converts it",
+                false => "",
+            };
+            // A failure to read the lock is reported by the commands that need it.
+            let in_use = match agenthost_store::is_in_use(directory) {
+                Ok(true) => ", in use",
+                Ok(false) | Err(_) => "",
+            };
+            DoctorCheck::passed(
                 what,
-                error.to_string(),
-                "restore the directory from a backup",
-            ),
-        },
-        // A running host holds the lock, which is no problem.
-        Err(StoreError::InUse { holder, .. }) => {
-            DoctorCheck::passed(what, format!("{shown}, in use by {}", holder.trim()))
+                format!("{shown}, {count} {sessions}{in_use}{migration}"),
+            )
+        }
+        Err(StoreError::NoSpace { problem, .. }) => {
+            DoctorCheck::failed(what, format!("{shown}: {problem}"), disk::SPACE_HINT)
         }
         Err(error) => {
             let hint = "restore the directory from a backup, or select another with --data-dir";
@@ -181,7 +195,7 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
 async fn diagnose_host(directory: &Path) -> DoctorCheck {
     let what = "host";
     let Ok(found) = ReadyFile::read(&directory.join(HOST_FILE)) else {
-        return DoctorCheck::passed(what, "not running; `agenthost serve` starts it");
+        return DoctorCheck::passed(what, "not running; `agenthost start` starts it");
     };
     let address = match found.address() {
         Ok(address) => address,
@@ -203,16 +217,23 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
         (None, None) => String::new(),
     };
     match Client::connect(&address, hello).await {
-        Ok(_) => DoctorCheck::passed(
-            what,
-            format!(
-                "version {} runs as process {} at {shown}",
-                found.version, found.pid
-            ),
-        ),
+        Ok(mut client) => {
+            if let Ok(Some(problem)) = storage_problem(&mut client).await {
+                let pid = found.pid;
+                let found = format!("process {pid} refuses changes: {problem}");
+                return DoctorCheck::failed(what, found, disk::SPACE_HINT);
+            }
+            DoctorCheck::passed(
+                what,
+                format!(
+                    "version {} runs as process {} at {shown}",
+                    found.version, found.pid
+                ),
+            )
+        }
         Err(error) => {
             let found = format!("process {} at {shown} does not respond: {error}", found.pid);
-            let hint = "the host was killed or hangs; `agenthost serve` continues from the log";
+            let hint = "the host was killed or hangs; `agenthost start` continues from the log";
             DoctorCheck::failed(what, found, hint)
         }
     }
@@ -222,7 +243,14 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
 async fn diagnose_agents(settings: &HostSettings) -> anyhow::Result<Vec<DoctorCheck>> {
     // `diagnose_configuration` has reported the error.
     let candidates = settings.candidates().unwrap_or_default();
-    let reports = probe_agents(candidates, CheckDepth::StartAgent).await?;
+    let order: Vec<_> = candidates.iter().map(|one| one.id.clone()).collect();
+    let mut reports = Vec::new();
+    let add_report = |report| {
+        reports.push(report);
+        Ok(())
+    };
+    probe_agents(candidates, CheckDepth::StartAgent, add_report).await?;
+    reports.sort_by_key(|report: &AgentReport| order.iter().position(|id| *id == report.id));
     let missing = |report: &&AgentReport| report.state == AgentStatus::NotInstalled;
     let missing: Vec<_> = reports.iter().filter(missing).collect();
     let names: Vec<_> = missing.iter().map(|report| report.id.as_str()).collect();
@@ -272,6 +300,15 @@ fn diagnose_git() -> DoctorCheck {
         }
         Err(error) => DoctorCheck::failed("git", format!("cannot run git: {error}"), hint),
     }
+}
+
+/// Lists the variables that sessions get from this terminal, without their values.
+fn list_passed_variables() -> DoctorCheck {
+    let names = terminal_environment::passed_names().join(", ");
+    DoctorCheck::passed(
+        "environment",
+        format!("sessions of this terminal get {names}"),
+    )
 }
 
 fn diagnose_shell() -> DoctorCheck {

@@ -15,8 +15,8 @@ use crate::output;
 
 /// Print the log of the host in the background
 ///
-/// The log has no messages, file contents or secrets. `agenthost restart` after `agenthost start
-/// --verbose` logs more.
+/// The log has no messages, file contents or secrets. To log more, run `agenthost stop`, then
+/// `agenthost start --verbose`.
 #[derive(clap::Args)]
 pub(crate) struct LogsArgs {
     /// Print new lines as they are written

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_fits_into_a_small_square() {
+    fn a_link_fits_into_a_small_qr_code() {
         let drawn = draw_qr_code("http://127.0.0.1:8123/#code=0123-4567").unwrap();
         let lines: Vec<_> = drawn.lines().collect();
         let width = lines[0].chars().count();

@@ -1,42 +1,62 @@
 //! `agenthost run`: runs one turn in the terminal.
 
+mod command_keys;
+mod message;
+mod running_turn;
+mod stop_signals;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agenthost_client::{Client, ClientUpdate};
-use agenthost_protocol::action::ActionOrigin;
+use agenthost_client::Client;
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{ChatAction, TurnCancelled};
-use agenthost_protocol::ids::{ClientSeq, TurnId};
-use agenthost_protocol::number::Millis;
-use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use clap_complete::engine::ArgValueCandidates;
 
+use self::message::MessageArgs;
+use self::running_turn::{RunningTurn, TurnOutcome};
 use crate::background::HostLifetime;
+use crate::commands::settings::chat_model::{current_model, offered_models, select_model};
+use crate::commands::settings::session_settings::{self, MODE_KEY};
+use crate::completion_values::{agent_names, session_ids};
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::dialog;
-use crate::dialog::StdinLines;
-use crate::dialog::printer::{TurnEnding, TurnPrinter};
-use crate::dialog::prompter::{LineOutcome, Prompter};
-use crate::output;
+use crate::dialog::agent_choice::{
+    SHELL_AGENT, agent_of_session, choose_agent, default_or_named_agent,
+};
+use crate::dialog::printer::{PrinterMode, TurnEnding, TurnPrinter};
+use crate::dialog::turn_output::{OutputFormat, TurnOutput};
+use crate::session_lookup::{find_session, latest_session_in, local_folder};
+use crate::terminal::spinner::{START_DELAY, show_while};
 
 /// Send one message to an agent and stream the response
 ///
 /// Creates a session in this folder, streams the response, and asks for approvals. Attaches to
-/// the running host, or starts one in the background. Input goes to a command while one runs.
-/// Output goes to stdout, prompts and notices to stderr. The exit code is 0 on success, 1 if
-/// something failed or was denied, 130 if the turn was cancelled.
+/// the running host, or starts one in the background. Text that is piped to it is attached to the
+/// message; a command gets it as its input. While a command runs, it reads the keys of the
+/// terminal: Ctrl-C interrupts the command, Ctrl-\ cancels the turn. Output goes to stdout,
+/// prompts and notices to stderr. The exit code is 0 on success, 1 if something failed or was
+/// denied, 130 if the turn was cancelled. A command of the shell agent has its own exit code.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The message; for the shell agent, a command line
-    message: String,
-    /// The agent [default: the host's default agent: the shell, unless configured]
-    #[arg(long, value_name = "NAME")]
+    #[command(flatten)]
+    message: MessageArgs,
+    /// The agent; `shell` runs the message as a command
+    /// [default: the host's default agent; asks once if there are several]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(agent_names))]
     agent: Option<String>,
+    /// The mode of the session, as `agenthost mode` lists it
+    #[arg(long, value_name = "ID")]
+    mode: Option<String>,
+    /// Continue the latest session in this folder
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["agent", "worktree", "session"])]
+    continues: bool,
+    /// Continue a session: its address, or the beginning or end of its id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "worktree", "cwd"], add = ArgValueCandidates::new(session_ids))]
+    session: Option<String>,
     /// Working directory of the agent [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -46,8 +66,11 @@ pub(crate) struct RunArgs {
     /// Approve everything without asking
     #[arg(long, short)]
     yes: bool,
-    /// Print snapshots and actions, one JSON object per line; `agenthost reduce -` reads them
-    #[arg(long)]
+    /// The format of the output
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    output_format: OutputFormat,
+    /// The same as `--output-format stream-json`
+    #[arg(long, conflicts_with = "output_format")]
     json: bool,
     /// If no host is running, start one that ends with its last client and turn
     #[arg(long, env = TEMPORARY_VARIABLE)]
@@ -59,15 +82,14 @@ pub(crate) struct RunArgs {
 /// The environment variable for `--temporary`.
 pub(crate) const TEMPORARY_VARIABLE: &str = "AGENTHOST_TEMPORARY";
 
-/// The control character (Ctrl-D) that signals the end of input in a terminal.
-const END_OF_INPUT: &str = "\u{4}";
-
 const RUN_EXAMPLES: &str = "\
 Examples:
-  agenthost run \"ls -la\"
-  agenthost run --yes \"cargo test\"
+  agenthost run what does this project do
+  git diff | agenthost run --agent goose \"review this\"
+  agenthost run --continue \"and now the tests\"
+  agenthost run --agent shell --yes \"cargo test\"
   agenthost run '!make'                  run a command without the agent
-  agenthost run --json --yes \"git status\" < /dev/null";
+  agenthost run --output-format json --yes '!git status' < /dev/null";
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
     let directory = resolve_directory(arguments.cwd.as_deref())?;
@@ -75,13 +97,18 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
     let connected =
         HostConnection::connect_or_start(&arguments.host, lifetime, COMMAND_RECONNECT_TIMEOUT);
     let mut connection = connected.await?;
-    let ended = run_turn(&mut connection.client, &arguments, &directory).await;
+    let outcome = run_turn(&mut connection.client, &arguments, &directory).await;
     connection.close().await?;
-    Ok(match ended? {
-        TurnEnding::Succeeded => ExitCode::SUCCESS,
-        TurnEnding::Failed => ExitCode::FAILURE,
-        TurnEnding::Cancelled => ExitCode::from(130),
-    })
+    Ok(exit_code(outcome?))
+}
+
+fn exit_code(outcome: TurnOutcome) -> ExitCode {
+    match (outcome.ending, outcome.exit_code) {
+        (TurnEnding::Succeeded, _) => ExitCode::SUCCESS,
+        (TurnEnding::Cancelled, _) => ExitCode::from(130),
+        (TurnEnding::Failed, Some(code)) => ExitCode::from(code),
+        (TurnEnding::Failed, None) => ExitCode::FAILURE,
+    }
 }
 
 /// Returns the absolute path of the given folder, or of the current one.
@@ -102,57 +129,82 @@ async fn run_turn(
     client: &mut Client,
     arguments: &RunArgs,
     directory: &Path,
-) -> anyhow::Result<TurnEnding> {
-    let session = create_session(client, arguments, directory).await?;
-    let mut printer = TurnPrinter::new(arguments.json);
+) -> anyhow::Result<TurnOutcome> {
+    let (text, stdin) = arguments.message.read_text()?;
+    let session = choose_session(client, arguments, directory, &text).await?;
+    let format = match arguments.json {
+        true => OutputFormat::StreamJson,
+        false => arguments.output_format,
+    };
+    let output = TurnOutput::to_streams(format);
+    let mut printer = TurnPrinter::new(output, PrinterMode::OneTurn);
     let chat = open_chat(client, &session, &mut printer).await?;
-    let mut turn = RunningTurn::start(client, chat, arguments).await?;
-    let mut stdin_lines = StdinLines::new();
-    let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
-    loop {
-        if let Some(ChannelState::Chat(state)) = client.confirmed_state(&turn.chat) {
-            turn.prompter.update_from_chat(state);
-        }
-        if turn.approves_all
-            && let Some(agreed) = turn.prompter.approve()
-        {
-            turn.answer(client, agreed).await?;
-            continue;
-        }
-        turn.prompter.print_prompt(&mut printer)?;
-        let terminal = printer.running_terminal(client);
-        let update = tokio::select! {
-            update = client.next_update() => update?,
-            line = stdin_lines.next_line(), if turn.reads_input(terminal.as_ref()) => {
-                turn.handle_line(client, terminal.as_ref(), line).await?;
-                continue;
-            }
-            reason = wait_for_stop(&mut interrupt, &printer, turn.interrupted) => {
-                turn.cancel(client, reason).await?;
-                continue;
-            }
-        };
-        if let ClientUpdate::Rejected { origin, reason } = &update {
-            turn.handle_rejection(origin.as_ref(), reason)?;
-        }
-        if let Some(ended) = printer.handle_update(client, &update).await? {
-            printer.finish()?;
-            return Ok(ended);
-        }
+    if let Some(mode) = &arguments.mode {
+        session_settings::set_choice(client, &session, MODE_KEY, mode).await?;
     }
+    let agent = agent_of_session(client, &session);
+    let of_shell = agent
+        .as_ref()
+        .is_some_and(|agent| agent.as_str() == SHELL_AGENT);
+    let is_command = of_shell || text.starts_with('!');
+    let folder = session_folder_path(client, &session).unwrap_or_else(|| directory.to_owned());
+    let read = arguments
+        .message
+        .complete(text, stdin, is_command, &folder)?;
+    let mut message = read.message;
+    message.model = match (arguments.message.model(), agent) {
+        (Some(named), Some(agent)) => {
+            let offered = offered_models(client, &agent).await?;
+            Some(select_model(&offered, named)?)
+        }
+        _ => current_model(client, &chat),
+    };
+    let turn = RunningTurn {
+        session,
+        chat,
+        is_command,
+        approves_all: arguments.yes,
+        stdin: read.stdin,
+    };
+    turn.run(client, printer, message).await
 }
 
-async fn create_session(
+/// Returns the session to continue, or a new one.
+async fn choose_session(
     client: &mut Client,
     arguments: &RunArgs,
     directory: &Path,
+    text: &str,
 ) -> anyhow::Result<Uri> {
+    if let Some(named) = &arguments.session {
+        return Ok(find_session(client, named).await?.resource);
+    }
+    if arguments.continues {
+        return match latest_session_in(client, directory).await? {
+            Some(summary) => Ok(summary.resource),
+            None => bail!(
+                "there is no session in this folder to continue\n\
+                 hint: `agenthost sessions` lists all; `--session ID` names one"
+            ),
+        };
+    }
     let config = arguments.worktree.then(|| {
         let isolation = ("isolation".to_owned(), Json::from("worktree"));
         Object::from_iter([isolation])
     });
-    let agent = arguments.agent.as_deref();
+    let agent = match text.starts_with('!') {
+        // Every agent runs such a message as a command, so there is nothing to ask.
+        true => default_or_named_agent(client, arguments.agent.as_deref()).await?,
+        false => choose_agent(client, arguments.agent.as_deref(), &arguments.host).await?,
+    };
     dialog::create_session(client, agent, directory, config).await
+}
+
+fn session_folder_path(client: &Client, session: &Uri) -> Option<PathBuf> {
+    match client.state(session)? {
+        ChannelState::Session(state) => local_folder(&state.metadata),
+        _ => None,
+    }
 }
 
 /// Subscribes to a session and waits until it is ready. Subscribes to its default chat and
@@ -164,144 +216,11 @@ async fn open_chat(
 ) -> anyhow::Result<Uri> {
     let snapshot = client.subscribe(session).await?;
     printer.print_snapshot(snapshot)?;
-    let chat =
-        dialog::wait_until_ready(client, session, |update| printer.print_json(update)).await?;
+    let label = dialog::start_label(client, session);
+    let ready = dialog::wait_until_ready(client, session, |update| printer.print_json(update));
+    let chat = show_while(&label, START_DELAY, ready).await?;
     let snapshot = client.subscribe(&chat).await?;
     printer.print_snapshot(snapshot)?;
     printer.set_chat(chat.clone());
     Ok(chat)
-}
-
-/// The turn of this command, with the prompts for the user.
-struct RunningTurn {
-    chat: Uri,
-    id: TurnId,
-    start_seq: ClientSeq,
-    approves_all: bool,
-    prompter: Prompter,
-    interrupted: bool,
-    /// `true` if the end of input has been sent to the running terminal.
-    input_ended: bool,
-    /// The sequence number of the last dispatched answer.
-    answer_seq: Option<ClientSeq>,
-}
-
-impl RunningTurn {
-    async fn start(client: &mut Client, chat: Uri, arguments: &RunArgs) -> anyhow::Result<Self> {
-        let id = TurnId::from("1");
-        let started = dialog::turn_started(id.clone(), &arguments.message);
-        let start_seq = client.dispatch(&chat, started).await?;
-        Ok(RunningTurn {
-            chat,
-            id,
-            start_seq,
-            approves_all: arguments.yes,
-            prompter: Prompter::default(),
-            interrupted: false,
-            input_ended: false,
-            answer_seq: None,
-        })
-    }
-
-    /// Returns `true` if a line of input can be used: for a prompt or for the running
-    /// terminal.
-    fn reads_input(&self, terminal: Option<&Uri>) -> bool {
-        self.prompter.has_open_prompt() || terminal.is_some() && !self.input_ended
-    }
-
-    async fn answer(&mut self, client: &mut Client, answer: ChatAction) -> anyhow::Result<()> {
-        self.answer_seq = Some(client.dispatch(&self.chat, answer).await?);
-        Ok(())
-    }
-
-    /// Handles a line of input, or the end of input if it is `None`.
-    async fn handle_line(
-        &mut self,
-        client: &mut Client,
-        terminal: Option<&Uri>,
-        line: Option<String>,
-    ) -> anyhow::Result<()> {
-        if let (false, Some(terminal)) = (self.prompter.has_open_prompt(), terminal) {
-            self.input_ended = line.is_none();
-            let data = line.map(|line| format!("{line}\n"));
-            let data = data.unwrap_or_else(|| END_OF_INPUT.to_owned());
-            let input = TerminalAction::Input(TerminalInput { data });
-            client.dispatch(terminal, input).await?;
-            return Ok(());
-        }
-        let confirmed = match line {
-            Some(line) => match self.prompter.handle_line(&line) {
-                LineOutcome::Answer(confirmed) => Some(*confirmed),
-                LineOutcome::Unclear => None,
-            },
-            None => {
-                output::print_note(
-                    "standard input has ended, so the request is denied; `--yes` approves everything",
-                );
-                self.prompter.deny()
-            }
-        };
-        if let Some(confirmed) = confirmed {
-            self.answer(client, confirmed).await?;
-        }
-        Ok(())
-    }
-
-    /// Cancels the turn. The second call exits the process at once.
-    async fn cancel(&mut self, client: &mut Client, reason: &str) -> anyhow::Result<()> {
-        if self.interrupted {
-            // The user does not want to wait, so buffered output is discarded.
-            std::process::exit(130);
-        }
-        self.interrupted = true;
-        output::print_note(reason);
-        let duration = Millis(0);
-        let cancelled = TurnCancelled {
-            turn_id: self.id.clone(),
-            duration,
-            meta: None,
-        };
-        client
-            .dispatch(&self.chat, ChatAction::TurnCancelled(cancelled))
-            .await?;
-        Ok(())
-    }
-
-    fn handle_rejection(
-        &mut self,
-        origin: Option<&ActionOrigin>,
-        reason: &str,
-    ) -> anyhow::Result<()> {
-        let refused = origin.map(|origin| origin.client_seq);
-        let answer = refused.is_some() && refused == self.answer_seq;
-        if refused == Some(self.start_seq) || answer && self.approves_all {
-            bail!("the host refused the action: {reason}");
-        }
-        // Other rejected actions were for a turn or terminal that had just ended.
-        if answer {
-            // The user can correct an answer that the host rejected.
-            self.prompter.handle_rejection();
-            output::print_note(&format!("refused: {reason}"));
-        }
-        Ok(())
-    }
-}
-
-/// Waits for Ctrl-C, or until stdout has been closed. Returns the note to print.
-async fn wait_for_stop(
-    interrupt: &mut Signal,
-    printer: &TurnPrinter,
-    interrupted: bool,
-) -> &'static str {
-    let closed = async {
-        printer.wait_closed().await;
-        // The turn is being cancelled already; only Ctrl-C may end the command sooner.
-        if interrupted {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        _ = interrupt.recv() => "cancelling; press Ctrl-C again to exit at once",
-        () = closed => "stdout was closed: cancelling",
-    }
 }

@@ -1,5 +1,8 @@
 //! `agenthost serve`: runs the host until a signal stops it.
 
+mod program_watch;
+mod reload;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -22,6 +25,7 @@ use crate::output;
 use crate::output::LogDetail;
 use crate::page_assets::page_assets;
 use crate::page_link::PageAddress;
+use reload::{AgentReload, StartedWith};
 
 /// Run the host
 ///
@@ -48,7 +52,7 @@ pub(crate) struct ServeArgs {
 #[derive(clap::Args, Default)]
 pub(crate) struct ServeOptions {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:0,
-    /// unless there is a --socket or --stdio]
+    /// unless --socket is set]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     listen: Option<SocketAddr>,
     /// Unix socket to listen on: one message per line, no token
@@ -103,7 +107,8 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     arguments.options.start_log()?;
     let settings = arguments.options.host.resolve_settings()?;
     let mut config = ServerConfig::new(&settings.data_directory);
-    settings.file.apply(&mut config)?;
+    let builtin = config.agents.clone();
+    let offered = settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
     config.page = Some(page_assets()?);
     // The signal handlers are installed before clients and scripts can learn of the host.
@@ -132,17 +137,37 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     for line in warning.iter().flat_map(|warning| warning.lines()) {
         output::print_note(line);
     }
-    tokio::select! {
-        ended = server.wait() => {
-            ended?;
-            return Ok(ExitCode::SUCCESS);
+    let started = StartedWith {
+        named_file: arguments.options.host.config.clone(),
+        file: settings.file,
+        data_directory: settings.data_directory,
+        builtin,
+        offered,
+    };
+    let reload = AgentReload::start(started, server.agent_replacer());
+    let mut idle = std::pin::pin!(wait_until_idle(usage));
+    loop {
+        tokio::select! {
+            ended = server.wait() => {
+                ended?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            // A host in the background outlives its terminal.
+            _ = hangup.recv() => {
+                if !arguments.detached {
+                    break;
+                }
+                reload.request();
+            }
+            ended = &mut idle => {
+                ended?;
+                break;
+            }
         }
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        // A host in the background outlives its terminal.
-        _ = hangup.recv(), if !arguments.detached => {}
-        ended = wait_until_idle(usage) => ended?,
     }
+    drop(reload);
     if arguments.detached {
         tracing::info!("stopping");
     } else {

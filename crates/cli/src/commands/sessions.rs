@@ -1,16 +1,21 @@
 //! `agenthost sessions`: lists the sessions of the host.
 
 pub(crate) mod agent_sessions;
+mod session_filter;
+mod session_row;
 
 use std::process::ExitCode;
 
-use agenthost_protocol::common::SessionStatus;
-use agenthost_protocol::root::ListSessionsParams;
+use agenthost_client::Client;
 use agenthost_protocol::session::SessionSummary;
-use agenthost_protocol::uri::RootChannel;
 
+use self::session_filter::SessionFilterArgs;
+use self::session_row::{RowWidths, session_row, waiting_requests};
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::output;
+use crate::session_lookup::list_sessions;
+use crate::terminal::palette::{Palette, Role};
+use crate::terminal::stdout_size;
 
 /// List the sessions, the latest first
 ///
@@ -25,12 +30,14 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    filter: SessionFilterArgs,
+    #[command(flatten)]
     agent_sessions: agent_sessions::AgentSessionArgs,
 }
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
-  agenthost sessions
+  agenthost sessions --here --waiting              list what waits for an answer in this folder
   agenthost sessions --from gemini                 list the agent's sessions in this folder
   agenthost sessions --from gemini --import 5f2c   import one of them";
 
@@ -46,59 +53,42 @@ pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
     }
     let mut connection =
         HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
-    let mut cursor = None;
-    let mut count = 0;
-    loop {
-        let page = connection.client.request(ListSessionsParams {
-            channel: RootChannel,
-            limit: None,
-            cursor,
-            meta: None,
-        });
-        let page = page.await?;
-        for summary in &page.items {
-            count += 1;
-            if arguments.json {
-                output::print_data(&serde_json::to_string(summary)?)?;
-            } else {
-                output::print_data(&output::escape_invisible(&summary_line(summary)))?;
-            }
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    if count == 0 && !arguments.json {
-        output::print_note("there are no sessions yet; `agenthost run \"ls\"` creates one");
-    }
+    let printed = print_sessions(&mut connection.client, &arguments).await;
     connection.close().await?;
-    Ok(ExitCode::SUCCESS)
+    printed.map(|()| ExitCode::SUCCESS)
 }
 
-fn summary_line(summary: &SessionSummary) -> String {
-    let status = summary.metadata.status;
-    let doing = match status.activity() {
-        SessionStatus::IDLE => "idle",
-        SessionStatus::ERROR => "failed",
-        SessionStatus::IN_PROGRESS => "running",
-        SessionStatus::INPUT_NEEDED => "waiting",
-        _ => "?",
-    };
-    let title = match summary.metadata.title.as_str() {
-        "" => "(no title)",
-        title => title,
-    };
-    let changes = summary.changes.as_ref();
-    let changes = changes.filter(|changes| changes.files.is_some_and(|files| files > 0));
-    let changes = changes.map_or(String::new(), |changes| {
-        let (added, removed) = (changes.additions, changes.deletions);
-        format!("  +{} -{}", added.unwrap_or(0), removed.unwrap_or(0))
-    });
-    format!(
-        "{}  {doing:<7} {:<9} {title}{changes}  {}",
-        summary.modified_at,
-        summary.metadata.provider.as_str(),
-        summary.resource
-    )
+async fn print_sessions(client: &mut Client, arguments: &SessionsArgs) -> anyhow::Result<()> {
+    let mut sessions = list_sessions(client).await?;
+    let count = sessions.len();
+    let filter = arguments.filter.resolve()?;
+    sessions.retain(|summary| filter.accepts(summary));
+    if arguments.json {
+        for summary in &sessions {
+            output::print_data(&serde_json::to_string(summary)?)?;
+        }
+        return Ok(());
+    }
+    if sessions.is_empty() {
+        output::print_note(match count {
+            0 => "there are no sessions yet; `agenthost run` creates one",
+            _ => "no session fits",
+        });
+        return Ok(());
+    }
+    print_rows(client, &sessions).await
+}
+
+async fn print_rows(client: &mut Client, sessions: &[SessionSummary]) -> anyhow::Result<()> {
+    let palette = Palette::of_stdout();
+    let columns = stdout_size().map(|size| usize::from(size.columns));
+    let widths = RowWidths::of_sessions(sessions, columns);
+    for summary in sessions {
+        output::print_data(&session_row(summary, &widths, palette))?;
+        for request in waiting_requests(client, summary).await? {
+            let line = widths.cut(&format!("          waits: {request}"));
+            output::print_data(&palette.paint(Role::Warning, &line))?;
+        }
+    }
+    Ok(())
 }

@@ -29,19 +29,23 @@ Examples:
   agenthost service install                    start it at every login";
 
 pub(crate) async fn run(arguments: StartArgs) -> anyhow::Result<ExitCode> {
-    let settings = arguments.options.host.resolve_settings()?;
+    let options = arguments.options;
+    let settings = options.host.resolve_settings()?;
+    let arguments = options.to_arguments()?;
     let directory = &settings.data_directory;
     check_owner(directory)?;
     let permit = StartPermit::acquire(directory).await?;
-    if let Some(host) = RunningHost::find(directory).await? {
+    if let Some(host) = RunningHost::find_settled(directory).await? {
         let pid = host.file.pid;
-        output::print_note(&format!("the host is already running (process {pid})"));
+        let ignored = match arguments != options.host.to_arguments()? {
+            true => " and keeps its options; `agenthost stop` ends it",
+            false => "",
+        };
+        output::print_note(&format!("the host is already running (process {pid}){ignored}"));
         return Ok(ExitCode::SUCCESS);
     }
-    let options = arguments.options;
     let log = options.log_file.as_ref();
     let log = log.map_or_else(|| LogFiles::of(directory).log_path(), PathBuf::clone);
-    let arguments = options.to_arguments()?;
     start_host(&permit, directory, arguments, HostLifetime::Unlimited).await?;
     if let Some(host) = RunningHost::find(directory).await? {
         let pid = host.file.pid;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::background::log_files::LogFiles;
 use crate::background::running_host::{RunningHost, SessionCounts};
+use crate::background::start_record::StartRecord;
 use crate::connect::{HostOptions, check_owner};
 use crate::output;
 
@@ -38,6 +39,7 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(NOT_RUNNING));
     };
     let counts = host.count_sessions().await?;
+    let storage_problem = host.storage_problem().await?;
     let uptime = host
         .since
         .and_then(|since| SystemTime::now().duration_since(since).ok());
@@ -53,6 +55,7 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<ExitCode> {
             "dataDirectory": directory,
             "log": log.exists().then_some(&log),
             "sessions": counts,
+            "storageProblem": storage_problem,
         });
         output::print_data(&status.to_string())?;
         return Ok(ExitCode::SUCCESS);
@@ -69,7 +72,15 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<ExitCode> {
     if let Some(uptime) = uptime {
         lines.insert(1, format!("running   for {}", describe_duration(uptime)));
     }
-    if log.exists() {
+    if let Some(problem) = storage_problem {
+        lines.push(format!(
+            "storage   {problem}; changes are refused until there is space"
+        ));
+    }
+    let record = StartRecord::read(directory)?;
+    // Another host has written an older log.
+    let is_own_log = record.is_some_and(|record| record.pid == host.file.pid);
+    if is_own_log && log.exists() {
         lines.push(format!("log       {}", log.display()));
     }
     for line in lines {

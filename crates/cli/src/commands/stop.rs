@@ -14,8 +14,8 @@ use crate::output;
 
 /// Stop the host
 ///
-/// Ends running turns with their agents and terminals, after a question. Sessions, queued messages
-/// and drafts stay, and the next host continues with them.
+/// Ends running turns with their agents and terminals, and asks first if there are any. Sessions,
+/// queued messages and drafts stay, and the next host continues with them.
 #[derive(clap::Args)]
 pub(crate) struct StopArgs {
     /// Stop without asking, also if turns are running
@@ -41,7 +41,7 @@ pub(crate) async fn stop(arguments: StopArgs) -> anyhow::Result<ExitCode> {
     let settings = arguments.host.resolve_settings()?;
     let directory = &settings.data_directory;
     check_owner(directory)?;
-    let Some(host) = RunningHost::find(directory).await? else {
+    let Some(host) = RunningHost::find_settled(directory).await? else {
         output::print_note("no host is running");
         return Ok(ExitCode::SUCCESS);
     };
@@ -58,7 +58,7 @@ pub(crate) async fn restart(arguments: RestartArgs) -> anyhow::Result<ExitCode> 
     check_owner(directory)?;
     let permit = StartPermit::acquire(directory).await?;
     let record = StartRecord::read(directory)?;
-    let serve_arguments = match RunningHost::find(directory).await? {
+    let serve_arguments = match RunningHost::find_settled(directory).await? {
         Some(host) => {
             let own = record.filter(|record| record.pid == host.file.pid);
             let Some(own) = own else {
@@ -80,9 +80,7 @@ pub(crate) async fn restart(arguments: RestartArgs) -> anyhow::Result<ExitCode> 
     };
     let started = start_host(&permit, directory, serve_arguments, HostLifetime::Unlimited).await?;
     let pid = started.pid;
-    output::print_note(&format!(
-        "the host runs in the background (process {pid}) again"
-    ));
+    output::print_note(&format!("restarted the host (process {pid})"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,14 +93,14 @@ async fn stop_host(
     let counts = host.count_sessions().await?;
     if counts.running > 0 && !agreed {
         let turns = match counts.running {
-            1 => "a turn is running, and ends with the host".to_owned(),
-            count => format!("{count} turns are running, and end with the host"),
+            1 => "a turn is running and ends with the host".to_owned(),
+            count => format!("{count} turns are running and end with the host"),
         };
         if !confirm(
             &format!("{turns}. Stop it?"),
-            "`--yes` stops it without asking",
+            "`--yes` stops the host without asking",
         )? {
-            output::print_note("the host goes on");
+            output::print_note("the host was not stopped");
             return Ok(false);
         }
     }

@@ -9,16 +9,17 @@ use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_server::{CustomizationsConfig, RelayProgram};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 
+use super::location::{AtKey, KeyPath};
 use super::{FileConfig, absolute_env_path, config_home};
 
 /// The hidden subcommand of this program that agents start to connect to the gateway.
 pub(crate) const RELAY_SUBCOMMAND: &str = "tools-relay";
 
 /// A plugin in the configuration file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct PluginTable {
     path: Option<PathBuf>,
     url: Option<String>,
@@ -28,7 +29,7 @@ pub(super) struct PluginTable {
 }
 
 /// An MCP server in the configuration file, of the host or of an agent.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize)]
 pub(super) struct McpTable {
     pub(super) name: String,
     command: Option<String>,
@@ -173,22 +174,28 @@ impl FileConfig {
             return Ok(None);
         }
         let home = absolute_env_path("HOME");
-        let plugins = self.plugins.iter();
-        let plugins = plugins.map(|plugin| plugin.to_configured_plugin(home.as_deref()));
-        let servers = self.mcp_servers.iter().map(McpTable::to_declared_server);
+        let plugins = self.plugins.iter().enumerate().map(|(index, plugin)| {
+            let plugin = plugin.to_configured_plugin(home.as_deref());
+            plugin.at(KeyPath::of("plugins").index(index))
+        });
         let mut names = BTreeSet::new();
-        if let Some(twice) = self
-            .mcp_servers
-            .iter()
-            .find(|server| !names.insert(&server.name))
-        {
-            bail!("MCP server `{}` is configured twice", twice.name);
-        }
+        let servers = self.mcp_servers.iter().enumerate().map(|(index, server)| {
+            let at = KeyPath::of("mcp_servers").index(index);
+            if !names.insert(&server.name) {
+                let problem = anyhow!("MCP server `{}` is configured twice", server.name);
+                return Err(problem).at(at.key("name"));
+            }
+            server.to_declared_server().at(at)
+        });
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             Some((name, value))
         });
+        // Agents that are installed later have the same paths.
+        let native = agenthost_acp::known_agents().iter();
+        let native = native.map(|agent| (ProviderId::from(&*agent.id), agent.reads.clone()));
         let settings = CustomizationSettings {
+            native_paths: native.collect(),
             plugins: plugins.collect::<anyhow::Result<_>>()?,
             servers: servers.collect::<anyhow::Result<_>>()?,
             home: home.clone(),

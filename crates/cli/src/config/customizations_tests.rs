@@ -3,7 +3,7 @@ use agenthost_customizations::parse::DeclaredTransport;
 use super::*;
 
 #[test]
-fn plugins_and_servers_are_taken_as_they_are_written() {
+fn plugins_and_servers_are_parsed_without_changes() {
     let file = parse_config(
         "[[plugins]]\npath = '/opt/tools'\n\
          [[plugins]]\nurl = 'https://example.org/review.git'\nreference = 'v1'\nagents = ['goose']\n\
@@ -35,7 +35,7 @@ fn plugins_and_servers_are_taken_as_they_are_written() {
 }
 
 #[test]
-fn a_plugin_or_server_that_can_not_be_is_refused() {
+fn invalid_plugins_and_servers_are_rejected() {
     let refused = |text: &str| {
         let applied =
             parse_config(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
@@ -43,19 +43,20 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
     };
     let plugin = |keys: &str| refused(&format!("[[plugins]]\n{keys}"));
     let one = "`[[plugins]]`: exactly one of `path`, `url` and `archive` is required";
+    let one = &*format!("line 2: {one}");
     assert_eq!(plugin("agents = ['goose']"), one);
     assert_eq!(plugin("path = '/a'\nurl = 'https://b'"), one);
     assert_eq!(
         plugin("path = '~you/a'"),
-        "plugin path `~you/a` is not absolute"
+        "line 2: plugin path `~you/a` is not absolute"
     );
     assert_eq!(
         plugin("path = '/a'\nreference = 'v1'"),
-        "`reference` of a plugin requires `url`"
+        "line 2: `reference` of a plugin requires `url`"
     );
     assert_eq!(
         plugin("archive = 'http://example.org/x.zip'"),
-        "plugin archive `http://example.org/x.zip` is neither an absolute path nor an \
+        "line 2: plugin archive `http://example.org/x.zip` is neither an absolute path nor an \
          `https` URL"
     );
     assert_eq!(
@@ -63,7 +64,10 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
         "line 2: unknown key `plugins.urll`; did you mean `plugins.url`?"
     );
     let server = |keys: &str| refused(&format!("[[mcp_servers]]\nname = 'm'\n{keys}"));
-    assert_eq!(server(""), "MCP server `m`: `command` or `url` is required");
+    assert_eq!(
+        server(""),
+        "line 2: MCP server `m`: `command` or `url` is required"
+    );
     for keys in [
         "command = 'x'\nurl = 'y'",
         "url = 'y'\nargs = ['x']",
@@ -73,12 +77,15 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
         assert!(server(keys).contains("use either `command`"), "{keys}");
     }
     let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'x'\n".repeat(2);
-    assert_eq!(refused(&twice), "MCP server `m` is configured twice");
+    assert_eq!(
+        refused(&twice),
+        "line 5: MCP server `m` is configured twice"
+    );
     assert!(refused("[[mcp_servers]]\ncommand = 'x'").contains("missing field `name`"));
 }
 
 #[test]
-fn a_plugin_may_be_in_the_folder_of_the_user() {
+fn a_plugin_path_may_begin_with_the_home_directory() {
     let home = absolute_env_path("HOME").unwrap();
     let file = parse_config("[[plugins]]\npath = '~/x'\n[[plugins]]\narchive = '~/y.zip'").unwrap();
     let settings = file.customizations().unwrap().unwrap().settings;

@@ -40,6 +40,10 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "folders that clients may change, besides those of sessions",
     ),
     key("shell", "path of the shell for terminals"),
+    key(
+        "terminal_variables",
+        "names of environment variables that sessions get from the terminal they are created in, besides the usual ones",
+    ),
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
     key("auto_agents", "offer all known agents that are installed"),
@@ -178,7 +182,11 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     key(
         "limits.grace_seconds",
-        "time that a disconnected client has to reconnect before the host drops it",
+        "time that a disconnected client has to reconnect before the host releases its tools and its places in sessions",
+    ),
+    key(
+        "limits.remembered_clients",
+        "maximum number of clients that can reconnect after that; the longest absent is forgotten first",
     ),
     key(
         "retention.actions",
@@ -186,6 +194,10 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     key("retention.days", "maximum age of an action in the log"),
     key("retention.megabytes", "approximate maximum size of the log"),
+    key(
+        "retention.client_days",
+        "time for which a client that has left can reconnect",
+    ),
 ];
 
 const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::customizations::{McpTable, McpTableTransport};
 
 /// The keys of an agent table for services and MCP servers.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct ServicesTable {
     files: Option<bool>,

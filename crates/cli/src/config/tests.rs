@@ -11,7 +11,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_nearest() {
+fn an_unknown_key_is_rejected_with_a_suggestion() {
     assert_eq!(
         error("listen = '127.0.0.1:1'\n[limits]\nconections = 3"),
         "line 3: unknown key `limits.conections`; did you mean `limits.connections`?"
@@ -40,6 +40,7 @@ fn every_key_is_applied() {
         readable_folders = ["/usr/share/doc"]
         writable_folders = ["/srv/notes"]
         shell = "/bin/zsh"
+        terminal_variables = ["MY_TOKEN"]
         tls = { certificate = "/c.pem", key = "/k.pem" }
         auto_agents = false
         default_agent = "other"
@@ -63,10 +64,12 @@ fn every_key_is_applied() {
         outbox_bytes = 6
         idle_seconds = 7
         grace_seconds = 8
+        remembered_clients = 13
         [retention]
         actions = 9
         days = 10
         megabytes = 11
+        client_days = 14
         [[agents]]
         id = "goose"
         name = "Goose"
@@ -129,6 +132,8 @@ fn every_key_is_applied() {
         (limits.idle_timeout.as_secs(), limits.grace_period.as_secs()),
         (7, 8)
     );
+    assert_eq!(limits.remembered_clients, 13);
+    assert_eq!(limits.client_retention.as_secs(), 14 * 24 * 60 * 60);
     let retention = config.retention;
     assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));
     assert_eq!(retention.age, Millis(864_000_000));
@@ -159,7 +164,7 @@ fn program(folder: &Path, name: &str) {
 }
 
 /// Returns the state of each agent, with the programs of a folder.
-fn standings(folder: &Path, text: &str) -> Vec<String> {
+fn offer_states(folder: &Path, text: &str) -> Vec<String> {
     let file = parse_config(text).unwrap();
     let candidates = file.candidates_on_path(folder.as_os_str(), None).unwrap();
     let shown = candidates.into_iter().filter_map(|candidate| {
@@ -184,17 +189,17 @@ fn standings(folder: &Path, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn known_agents_that_are_here_are_offered() {
+fn installed_known_agents_are_offered() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    assert!(standings(folder, "").is_empty());
+    assert!(offer_states(folder, "").is_empty());
     for name in ["goose", "gemini", "pi-acp", "pi"] {
         program(folder, name);
     }
     let goose = "goose: goose = goose acp --with-builtin developer";
     let gemini = "gemini: Gemini = gemini --acp";
-    assert_eq!(standings(folder, ""), [gemini, goose, "pi: never asks"]);
-    assert!(standings(folder, "auto_agents = false").is_empty());
+    assert_eq!(offer_states(folder, ""), [gemini, goose, "pi: never asks"]);
+    assert!(offer_states(folder, "auto_agents = false").is_empty());
     let changed = "
         [[agents]]
         id = 'goose'
@@ -221,10 +226,10 @@ fn known_agents_that_are_here_are_offered() {
         "pi: pi = pi-acp",
         "mine: mine = mine",
     ];
-    assert_eq!(standings(folder, changed), expected);
+    assert_eq!(offer_states(folder, changed), expected);
     // Configured agents are offered also without `auto_agents`.
     let named = format!("auto_agents = false\n{changed}");
-    assert_eq!(standings(folder, &named), expected);
+    assert_eq!(offer_states(folder, &named), expected);
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn the_environment_of_a_known_agent_can_be_changed() {
 }
 
 #[test]
-fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
+fn host_tools_are_offered_unless_the_config_disables_them() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), "goose");
     for (text, expected) in [
@@ -299,7 +304,7 @@ fn every_known_agent_is_documented() {
 }
 
 #[test]
-fn an_agent_that_can_not_be_is_refused() {
+fn invalid_agents_are_rejected() {
     let refused = |text: &str| {
         let applied =
             parse_config(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
@@ -308,14 +313,17 @@ fn an_agent_that_can_not_be_is_refused() {
     let twice = "[[agents]]\nid = 'a'\ncommand = ['a']\n";
     assert_eq!(
         refused(&twice.repeat(2)),
-        "agent `a`: another agent has the same `id`"
+        "line 5: agent `a`: another agent has the same `id`"
     );
     assert!(refused(&twice.replace("'a'\n", "'shell'\n")).contains("another agent"));
     assert!(refused(&twice.replace("'a'\n", "'a b'\n")).contains("an `id` has"));
     assert!(refused("[[agents]]\nid = 'a'\ncommand = []").contains("`command` is empty"));
     assert!(refused("[[agents]]\nid = 'a'").contains("`command` is required"));
     let token = "[[agents]]\nid = 'goose'\ntoken_env = 'A'";
-    assert!(refused(token).contains("must be set together"));
+    assert_eq!(
+        refused(token),
+        "line 3: agent `goose`: `token_env` requires `token_resource`"
+    );
     let token = format!("{token}\ntoken_resource = 'example.org'");
     assert!(refused(&token).contains("must begin with `https://`"));
     assert!(refused("default_agent = 'nobody'").contains("agent `nobody` is not available"));
@@ -328,7 +336,7 @@ fn an_agent_that_can_not_be_is_refused() {
     let server = |server: &str| refused(&format!("{twice}mcp_servers = [{{name = 'm'{server}}}]"));
     assert_eq!(
         server(""),
-        "agent `a`: MCP server `m`: `command` or `url` is required"
+        "line 4: agent `a`: MCP server `m`: `command` or `url` is required"
     );
     assert!(server(", command = 'x', url = 'y'").contains("use either `command`"));
     let taken = refused(&format!(
@@ -343,11 +351,49 @@ fn an_agent_that_can_not_be_is_refused() {
     );
 }
 
+/// The text of the line may contain a secret, so it is not in the error.
 #[test]
-fn a_limit_of_nothing_is_refused() {
+fn a_value_of_another_type_is_refused_with_its_line_and_key() {
+    assert_eq!(
+        error("listen = '127.0.0.1:1'\n[limits]\nsessions = 1\nrate = [1]"),
+        "line 4: `limits.rate`: invalid type: sequence, expected u32"
+    );
+    assert_eq!(
+        error("[[agents]]\nid = 'a'\n[[agents]]\nid = 'b'\nenv = { KEY = 3, OTHER = 'secret' }"),
+        "line 5: `agents.env.KEY`: invalid type: integer `3`, expected a string"
+    );
+    assert!(error("shell = '/bin/sh'\nlisten = ").starts_with("line 2: "));
+}
+
+#[test]
+fn a_value_that_is_not_possible_is_refused_with_its_line() {
+    let refused = |text: &str| {
+        let file = parse_config(text).unwrap();
+        let applied = file.apply(&mut ServerConfig::new("/data"));
+        format!("{:#}", applied.unwrap_err())
+    };
+    assert_eq!(
+        refused("shell = '/bin/sh'\nreadable_folders = [\n  '/a',\n  'b',\n]"),
+        "line 4: `readable_folders`: `b` is not an absolute path"
+    );
+    assert!(refused("\ndefault_agent = 'nobody'").starts_with("line 2: `default_agent`: "));
+    assert!(refused("[[plugins]]\npath = '/p'\n\n[[plugins]]\npath = 'p'").starts_with("line 5: "));
+    let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'm'\n";
+    assert_eq!(
+        refused(&twice.repeat(2)),
+        "line 5: MCP server `m` is configured twice"
+    );
+}
+
+#[test]
+fn a_limit_of_zero_is_rejected() {
     let file = parse_config("[limits]\nrate = 0").unwrap();
     let refused = file.apply(&mut ServerConfig::new("/data")).unwrap_err();
-    assert!(refused.to_string().starts_with("`limits.rate` must be"));
+    let refused = format!("{refused:#}");
+    assert!(
+        refused.starts_with("line 2: `limits.rate` must be"),
+        "{refused}"
+    );
 }
 
 /// `docs/configuration.md` has every key with its meaning.

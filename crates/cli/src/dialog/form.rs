@@ -9,6 +9,8 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::ids::{ChoiceId, QuestionId};
 use agenthost_protocol::number::Number;
 
+use super::note::NoteLine;
+
 /// The line that declines all questions of a form.
 pub(crate) const DECLINE_COMMAND: &str = "/decline";
 
@@ -47,7 +49,14 @@ impl InputForm {
         }
     }
 
-    pub(crate) fn prompt(&self) -> (String, String) {
+    pub(crate) fn prompt(&self) -> Vec<NoteLine> {
+        let (question, hint) = self.question();
+        let lines = question.lines().chain(hint.lines());
+        lines.map(NoteLine::plain).collect()
+    }
+
+    /// Returns the question, and how to answer it.
+    fn question(&self) -> (String, String) {
         let Some(question) = &self.question else {
             let message = self.request.message.as_deref();
             let mut text = message.unwrap_or("The agent needs your input").to_owned();
@@ -222,7 +231,8 @@ fn parse_value(question: &Question, line: &str) -> Option<AnswerValue> {
         Question::Text(_) => Some(text_value(line.to_owned())),
         Question::Number(_) | Question::Integer(_) => {
             let value: f64 = line.parse().ok()?;
-            let value = Number(value.is_finite().then_some(value)?);
+            let is_whole = value.fract() == 0.0 || matches!(question, Question::Number(_));
+            let value = Number((value.is_finite() && is_whole).then_some(value)?);
             Some(AnswerValue::Number(NumberValue { value }))
         }
         Question::Boolean(_) => {
@@ -292,5 +302,21 @@ pub(crate) fn parse_yes_no(line: &str) -> Option<bool> {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_is_a_whole_number() {
+        let parsed = |kind: &str, line: &str| {
+            let question = format!(r#"{{"kind": "{kind}", "id": "q", "message": "How many?"}}"#);
+            let question: Question = agenthost_protocol::wire::from_str(&question).unwrap();
+            parse_value(&question, line).is_some()
+        };
+        assert!(parsed("number", "1.5") && parsed("integer", "-2") && parsed("integer", "3.0"));
+        assert!(!parsed("integer", "1.5") && !parsed("integer", "inf"));
     }
 }

@@ -1,20 +1,30 @@
-//! Prints a turn to stdout while it runs.
+//! Prints the turns of a chat while they run.
 
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
+mod history;
+mod summary;
+mod terminals;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_client::{Client, ClientUpdate};
-use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
+use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::chat::{
-    ChatAction, ResponsePart, ToolCall, ToolCallComplete, ToolResultContent, TurnCancelled,
+    ChatAction, ChatState, ResponsePart, ToolCallComplete, ToolCallConfirmed, ToolCallTarget,
     TurnState,
 };
-use agenthost_protocol::terminal::{PlainOutput, TerminalAction, TerminalLifecycle, TerminalPart};
+use agenthost_protocol::common::UsageInfo;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
+pub(crate) use self::history::HistoryExtent;
+use self::summary::turn_summary;
+use self::terminals::PrintedTerminal;
+use super::note::NoteLine;
+use super::turn_output::{OutputFormat, TurnOutput};
 use crate::output;
-use crate::spool::OutputSpool;
+use crate::terminal::palette::Role;
 
 /// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,60 +34,49 @@ pub(crate) enum TurnEnding {
     Cancelled,
 }
 
-/// Prints the response parts, tool output and notes of the turns of a chat.
-pub(crate) struct TurnPrinter {
-    out: OutputSpool,
-    chat: Option<Uri>,
-    json: bool,
-    failed: bool,
-    /// `true` if messages are printed, too: other clients may have sent them.
-    shows_messages: bool,
-    terminals: BTreeMap<Uri, PrintedTerminal>,
-    /// `true` if the last printed text did not end with a newline.
-    is_line_open: bool,
-    /// `true` if stdout is a terminal.
-    on_terminal: bool,
+/// What is printed besides the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrinterMode {
+    /// One turn that this command has started. Output of commands is passed to the terminal
+    /// with its escape sequences.
+    OneTurn,
+    /// All turns of a session, with their messages. Output of commands is plain text.
+    Session,
 }
 
-/// A terminal whose output is printed.
-#[derive(Default)]
-struct PrintedTerminal {
-    /// `true` after the host has cleared the terminal to shorten it: the next data repeats
-    /// output that was printed before.
-    skips_repeat: bool,
-    /// Removes escape sequences if stdout is not a terminal.
-    plain_output: PlainOutput,
+/// Prints the response parts, tool output and notes of the turns of a chat.
+pub(crate) struct TurnPrinter {
+    pub(crate) output: TurnOutput,
+    mode: PrinterMode,
+    chat: Option<Uri>,
+    failed: bool,
+    terminals: BTreeMap<Uri, PrintedTerminal>,
+    /// Exit code of the last command that has ended.
+    exit_code: Option<i64>,
+    /// Turns whose message the user sees already, because it was typed here.
+    typed_turns: BTreeSet<TurnId>,
+    /// Tool calls that the user has seen.
+    shown_calls: BTreeSet<ToolCallId>,
+    /// The last plan of the agent in this turn.
+    plan: Option<String>,
+    /// The last usage of this turn.
+    usage: Option<UsageInfo>,
 }
 
 impl TurnPrinter {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(output: TurnOutput, mode: PrinterMode) -> Self {
         TurnPrinter {
-            out: OutputSpool::start(),
+            output,
+            mode,
             chat: None,
-            json,
             failed: false,
-            shows_messages: false,
             terminals: BTreeMap::new(),
-            is_line_open: false,
-            on_terminal: std::io::stdout().is_terminal(),
+            exit_code: None,
+            typed_turns: BTreeSet::new(),
+            shown_calls: BTreeSet::new(),
+            plan: None,
+            usage: None,
         }
-    }
-
-    /// Prints the snapshot of a new subscription, in JSON mode only.
-    pub(crate) fn print_snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
-        match snapshot {
-            Some(snapshot) if self.json => self.print_line(&serde_json::to_string(&snapshot)?),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns a running terminal of the turn, which accepts input.
-    pub(crate) fn running_terminal(&self, client: &Client) -> Option<Uri> {
-        let runs = |terminal: &&Uri| match client.confirmed_state(terminal) {
-            Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
-            _ => false,
-        };
-        self.terminals.keys().find(runs).cloned()
     }
 
     /// Sets the chat whose turns are printed.
@@ -85,84 +84,49 @@ impl TurnPrinter {
         self.chat = Some(chat);
     }
 
-    /// Prints the envelope of an action, in JSON mode only.
-    pub(crate) fn print_json(&self, update: &ClientUpdate) -> anyhow::Result<()> {
-        match update {
-            ClientUpdate::Action(envelope) if self.json => {
-                self.print_line(&serde_json::to_string(envelope)?)
+    /// Notes that the message of a turn was typed at this terminal, which shows it.
+    pub(crate) fn add_typed_turn(&mut self, turn: TurnId) {
+        self.typed_turns.insert(turn);
+    }
+
+    /// Notes that the user has seen a tool call, because its approval was asked for here.
+    pub(crate) fn add_shown_call(&mut self, call: ToolCallId) {
+        self.shown_calls.insert(call);
+    }
+
+    /// Returns the exit code of the last command that has ended.
+    pub(crate) fn exit_code(&self) -> Option<i64> {
+        self.exit_code
+    }
+
+    /// Returns the usage of the turn.
+    pub(crate) fn usage(&self) -> Option<&UsageInfo> {
+        self.usage.as_ref()
+    }
+
+    /// Prints a plain note.
+    pub(crate) fn print_note(&mut self, text: &str) -> anyhow::Result<()> {
+        self.output.print_note(text)
+    }
+
+    /// Prints the snapshot of a new subscription, in the format of JSON lines only.
+    pub(crate) fn print_snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
+        match snapshot {
+            Some(snapshot) if self.output.format() == OutputFormat::StreamJson => {
+                self.output.print_json(&serde_json::to_string(&snapshot)?)
             }
             _ => Ok(()),
         }
     }
 
-    /// Prints the previous turns and the active one. From then on messages are printed,
-    /// too.
-    pub(crate) async fn print_history(&mut self, client: &mut Client) -> anyhow::Result<()> {
-        self.shows_messages = true;
-        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
-        let Some(ChannelState::Chat(chat)) = chat.cloned() else {
-            return Ok(());
-        };
-        for turn in chat.turns.items() {
-            self.print_message(&turn.message.text)?;
-            for part in turn.response_parts.items() {
-                self.print_part(part)?;
+    /// Prints the envelope of an action, in the format of JSON lines only.
+    pub(crate) fn print_json(&self, update: &ClientUpdate) -> anyhow::Result<()> {
+        match update {
+            ClientUpdate::Action(envelope) if self.output.format() == OutputFormat::StreamJson => {
+                self.output.print_json(&serde_json::to_string(envelope)?)
             }
-            if turn.state == TurnState::Cancelled {
-                self.print_note("cancelled")?;
-            }
+            _ => Ok(()),
         }
-        if let Some(turn) = &chat.active_turn {
-            self.print_message(&turn.message.text)?;
-            for part in turn.response_parts.items() {
-                self.print_part(part)?;
-                if let ResponsePart::ToolCall(part) = part
-                    && let ToolCall::Running(call) = &part.tool_call
-                {
-                    let content = call.content.clone().unwrap_or_default();
-                    self.subscribe_terminals(client, &content).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints a response part of a finished turn, or the part of the active turn so far.
-    fn print_part(&mut self, part: &ResponsePart) -> anyhow::Result<()> {
-        match part {
-            ResponsePart::Markdown(part) => {
-                self.print_text(&output::strip_invisible(&part.content))?;
-                self.finish_line()
-            }
-            ResponsePart::ToolCall(part) => {
-                let ToolCall::Completed(call) = &part.tool_call else {
-                    return Ok(());
-                };
-                for block in call.result.content.iter().flatten() {
-                    if let ToolResultContent::Text(block) = block {
-                        self.print_text(&block.text)?;
-                    }
-                }
-                self.finish_line()
-            }
-            ResponsePart::SystemNotification(part) => self.print_note(part.content.as_str()),
-            ResponsePart::Error(part) => {
-                self.print_note(&format!("failed: {}", part.error.message))
-            }
-            ResponsePart::ContentRef(_)
-            | ResponsePart::Reasoning(_)
-            | ResponsePart::InputRequest(_)
-            | ResponsePart::Unknown(_) => Ok(()),
-        }
-    }
-
-    /// Prints a message to the agent with a `> ` before each line.
-    fn print_message(&mut self, text: &str) -> anyhow::Result<()> {
-        self.finish_line()?;
-        for line in text.lines() {
-            self.print_text(&format!("> {}\n", output::strip_invisible(line)))?;
-        }
-        Ok(())
     }
 
     /// Prints an update. Returns the ending of the turn if the update ended it.
@@ -208,8 +172,7 @@ impl TurnPrinter {
         channels: &[Uri],
     ) -> anyhow::Result<Option<TurnEnding>> {
         self.print_note("the connection was interrupted; some output is missing here")?;
-        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
-        let Some(ChannelState::Chat(chat)) = chat else {
+        let Some(chat) = self.chat_state(client) else {
             anyhow::bail!("the chat was removed");
         };
         // The actions of a chat without a new snapshot were replayed completely.
@@ -231,37 +194,33 @@ impl TurnPrinter {
         action: &ChatAction,
     ) -> anyhow::Result<Option<TurnEnding>> {
         match action {
-            ChatAction::TurnStarted(started) if self.shows_messages => {
-                self.print_message(&started.message.text)?;
-            }
-            ChatAction::ResponsePart(added) => match &*added.part {
-                ResponsePart::Markdown(part) => {
-                    self.print_text(&output::strip_invisible(&part.content))?
+            ChatAction::TurnStarted(started) => {
+                self.begin_turn();
+                let is_typed = self.typed_turns.remove(&started.turn_id);
+                if self.mode == PrinterMode::Session && !is_typed {
+                    self.print_message(&started.message.text)?;
                 }
-                ResponsePart::SystemNotification(part) => self.print_note(part.content.as_str())?,
-                _ => {}
-            },
-            ChatAction::Delta(delta) => {
-                self.print_text(&output::strip_invisible(&delta.content))?
             }
+            ChatAction::ResponsePart(added) => self.print_new_part(&added.part)?,
+            ChatAction::Delta(delta) => {
+                let text = output::strip_invisible(&delta.content);
+                self.output.print_text(&text)?;
+            }
+            ChatAction::Reasoning(delta) => self.output.print_reasoning(&delta.content)?,
+            ChatAction::Usage(usage) => self.usage = Some(usage.usage.clone()),
+            ChatAction::ToolCallReady(ready) if ready.confirmed.is_some() => {
+                self.print_call(client, &ready.target)?;
+            }
+            ChatAction::ToolCallConfirmed(confirmed) => self.handle_confirmed(client, confirmed)?,
             ChatAction::ToolCallContentChanged(changed) => {
                 self.subscribe_terminals(client, &changed.content).await?;
+                self.update_plan(client, &changed.target);
             }
             ChatAction::ToolCallComplete(complete) => {
-                let content = complete.result.content.as_deref().unwrap_or_default();
-                self.subscribe_terminals(client, content).await?;
-                for block in content {
-                    // The rest of the terminal's last line precedes the note about its
-                    // result.
-                    if let ToolResultContent::Terminal(block) = block {
-                        self.finish_output(&block.resource)?;
-                    }
-                }
-                self.handle_call_complete(complete)?;
+                self.handle_call_complete(client, complete).await?;
             }
-            ChatAction::ToolCallConfirmed(confirmed) if !confirmed.approved => self.failed = true,
-            ChatAction::TurnComplete(_) => {
-                self.finish_line()?;
+            ChatAction::TurnComplete(complete) => {
+                self.print_turn_summary(Some(complete.duration))?;
                 return Ok(Some(if self.failed {
                     TurnEnding::Failed
                 } else {
@@ -269,12 +228,14 @@ impl TurnPrinter {
                 }));
             }
             ChatAction::Error(error) => {
-                self.print_note(&format!("failed: {}", error.part.0.error.message))?;
+                let reason = &error.part.0.error.message;
+                let note = NoteLine::styled(Role::Warning, "failed: ").text(reason);
+                self.output.print_note_line(&note)?;
                 self.print_queue_note(client)?;
                 return Ok(Some(TurnEnding::Failed));
             }
-            ChatAction::TurnCancelled(TurnCancelled { .. }) => {
-                if self.shows_messages {
+            ChatAction::TurnCancelled(_) => {
+                if self.mode == PrinterMode::Session {
                     self.print_note("cancelled")?;
                 }
                 self.print_queue_note(client)?;
@@ -285,100 +246,67 @@ impl TurnPrinter {
         Ok(None)
     }
 
-    /// Prints a note if queued messages are left that no turn will take by itself.
-    fn print_queue_note(&mut self, client: &Client) -> anyhow::Result<()> {
-        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
-        let Some(ChannelState::Chat(chat)) = chat else {
-            return Ok(());
-        };
-        let count = chat.queued_messages.as_ref().map_or(0, |queue| queue.len());
-        if self.shows_messages && count > 0 {
-            self.print_note(&format!(
-                "{count} queued until the next turn ends; /waiting lists them, /drop drops them"
-            ))?;
+    fn begin_turn(&mut self) {
+        self.failed = false;
+        self.plan = None;
+        self.usage = None;
+        self.shown_calls.clear();
+    }
+
+    fn print_new_part(&mut self, part: &ResponsePart) -> anyhow::Result<()> {
+        match part {
+            ResponsePart::Markdown(part) => {
+                let text = output::strip_invisible(&part.content);
+                self.output.print_text(&text)
+            }
+            ResponsePart::Reasoning(part) => self.output.print_reasoning(&part.content),
+            ResponsePart::SystemNotification(part) => self.print_note(part.content.as_str()),
+            // Actions of their own announce these parts.
+            ResponsePart::ToolCall(_)
+            | ResponsePart::InputRequest(_)
+            | ResponsePart::Error(_)
+            | ResponsePart::ContentRef(_)
+            | ResponsePart::Unknown(_) => Ok(()),
+        }
+    }
+
+    /// Prints a message to the agent with a `> ` before each line.
+    fn print_message(&mut self, text: &str) -> anyhow::Result<()> {
+        self.output.finish_line()?;
+        for line in text.lines() {
+            let line = output::strip_invisible(line);
+            self.output.print_text(&format!("> {line}\n"))?;
         }
         Ok(())
     }
 
-    /// Subscribes to the terminals in the content of a tool call and prints their output so
-    /// far.
-    async fn subscribe_terminals(
+    fn handle_confirmed(
+        &mut self,
+        client: &Client,
+        confirmed: &ToolCallConfirmed,
+    ) -> anyhow::Result<()> {
+        if confirmed.approved {
+            return self.print_call(client, &confirmed.target);
+        }
+        self.failed = true;
+        let Some(reason) = &confirmed.reason_message else {
+            return Ok(());
+        };
+        self.print_call(client, &confirmed.target)?;
+        let note = NoteLine::styled(Role::Warning, "denied: ").text(reason.as_str());
+        self.output.print_note_line(&note)
+    }
+
+    async fn handle_call_complete(
         &mut self,
         client: &mut Client,
-        content: &[ToolResultContent],
+        complete: &ToolCallComplete,
     ) -> anyhow::Result<()> {
-        for block in content {
-            let ToolResultContent::Terminal(block) = block else {
-                continue;
-            };
-            if self.terminals.contains_key(&block.resource) {
-                continue;
-            }
-            let snapshot = client.subscribe(&block.resource).await?;
-            self.print_snapshot(snapshot)?;
-            let terminal = PrintedTerminal::default();
-            self.terminals.insert(block.resource.clone(), terminal);
-            let Some(ChannelState::Terminal(state)) = client.state(&block.resource) else {
-                continue;
-            };
-            let parts: Vec<_> = state.content.items().cloned().collect();
-            let exited = matches!(state.lifecycle, TerminalLifecycle::Exited(_));
-            for part in parts {
-                match part {
-                    TerminalPart::Unclassified(output) => {
-                        self.print_output(&block.resource, &output.value)?;
-                    }
-                    TerminalPart::Command(command) => {
-                        self.print_output(&block.resource, &command.output)?;
-                    }
-                    TerminalPart::Unknown(_) => {}
-                }
-            }
-            if exited {
-                self.finish_output(&block.resource)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn print_output(&mut self, terminal: &Uri, text: &str) -> anyhow::Result<()> {
-        match self.terminals.get_mut(terminal) {
-            Some(terminal) if !self.on_terminal => {
-                let text = terminal.plain_output.push(text);
-                self.print_text(&text)
-            }
-            Some(_) => self.print_text(text),
-            None => Ok(()),
-        }
-    }
-
-    /// Prints the rest of the last line of a terminal that produces no more output.
-    fn finish_output(&mut self, terminal: &Uri) -> anyhow::Result<()> {
-        let terminal = self.terminals.get_mut(terminal);
-        let plain = terminal.map(|terminal| std::mem::take(&mut terminal.plain_output));
-        self.print_text(&plain.unwrap_or_default().finish())
-    }
-
-    fn handle_terminal_action(
-        &mut self,
-        envelope: &ReceivedEnvelope,
-        action: &TerminalAction,
-    ) -> anyhow::Result<()> {
-        let Some(terminal) = self.terminals.get_mut(&envelope.channel) else {
-            return Ok(());
-        };
-        match action {
-            TerminalAction::Data(_) if terminal.skips_repeat => terminal.skips_repeat = false,
-            TerminalAction::Data(data) => self.print_output(&envelope.channel, &data.data)?,
-            TerminalAction::Exited(_) => self.finish_output(&envelope.channel)?,
-            TerminalAction::Cleared(_) if envelope.origin.is_none() => terminal.skips_repeat = true,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn handle_call_complete(&mut self, complete: &ToolCallComplete) -> anyhow::Result<()> {
         let result = &complete.result;
+        let content = result.content.as_deref().unwrap_or_default();
+        self.subscribe_terminals(client, content).await?;
+        self.finish_terminals(content)?;
+        self.update_plan(client, &complete.target);
         if !result.success {
             self.failed = true;
             let error = result.error.as_ref();
@@ -389,43 +317,71 @@ impl TurnPrinter {
         Ok(())
     }
 
-    fn print_text(&mut self, text: &str) -> anyhow::Result<()> {
-        if self.json || text.is_empty() {
+    /// Prints a tool call in one line, unless the user has seen it.
+    fn print_call(&mut self, client: &Client, target: &ToolCallTarget) -> anyhow::Result<()> {
+        let is_new = self.shown_calls.insert(target.tool_call_id.clone());
+        if !is_new || self.output.format() != OutputFormat::Text {
             return Ok(());
         }
-        self.is_line_open = !text.ends_with('\n');
-        Ok(self.out.write(text)?)
+        let chat = self.chat_state(client);
+        let line = chat.and_then(|chat| summary::call_line(chat, target));
+        match line {
+            Some(line) => self.output.print_note_line(&line),
+            None => Ok(()),
+        }
     }
 
-    fn print_line(&self, text: &str) -> anyhow::Result<()> {
-        Ok(self.out.write(&format!("{text}\n"))?)
+    /// Remembers the plan of the agent, if a tool call has one.
+    fn update_plan(&mut self, client: &Client, target: &ToolCallTarget) {
+        let chat = self.chat_state(client);
+        if let Some(plan) = chat.and_then(|chat| summary::plan_of(chat, target)) {
+            self.plan = Some(plan);
+        }
+    }
+
+    /// Prints the plan, the usage and, in a session, a mark where the turn ends.
+    fn print_turn_summary(&mut self, duration: Option<Millis>) -> anyhow::Result<()> {
+        self.output.finish_line()?;
+        if self.output.format() != OutputFormat::Text {
+            return Ok(());
+        }
+        for line in self.plan.take().iter().flat_map(|plan| plan.lines()) {
+            let note = NoteLine::styled(Role::Faint, line);
+            self.output.print_note_line(&note)?;
+        }
+        match turn_summary(self.mode, duration, self.usage.as_ref()) {
+            Some(line) => self.output.print_note_line(&line),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints a note if queued messages are left that no turn will take by itself.
+    fn print_queue_note(&mut self, client: &Client) -> anyhow::Result<()> {
+        let queue = self.chat_state(client);
+        let queue = queue.and_then(|chat| chat.queued_messages.as_ref());
+        let count = queue.map_or(0, |queue| queue.len());
+        if self.mode == PrinterMode::Session && count > 0 {
+            self.print_note(&format!(
+                "{count} queued until the next turn ends; /waiting lists them, /drop drops them"
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn chat_state<'a>(&self, client: &'a Client) -> Option<&'a ChatState> {
+        match client.state(self.chat.as_ref()?)? {
+            ChannelState::Chat(state) => Some(state),
+            _ => None,
+        }
     }
 
     /// Waits until writing to stdout has failed.
     pub(crate) async fn wait_closed(&self) {
-        self.out.wait_closed().await;
+        self.output.wait_closed().await;
     }
 
     /// Waits until all output has been written to stdout.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
-        Ok(self.out.finish()?)
-    }
-
-    /// Prints a note on stderr. If stdout is a terminal, the output before it is flushed
-    /// first to keep their order.
-    pub(crate) fn print_note(&mut self, text: &str) -> anyhow::Result<()> {
-        self.finish_line()?;
-        if self.on_terminal {
-            self.out.wait_flushed();
-        }
-        output::print_note(text);
-        Ok(())
-    }
-
-    fn finish_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.is_line_open) {
-            self.out.write("\n")?;
-        }
-        Ok(())
+        self.output.finish()
     }
 }

@@ -1,21 +1,34 @@
 //! Prompts the user for the approvals and answers that a chat waits for.
 
+use std::time::Duration;
+
 use agenthost_protocol::chat::{ChatAction, ChatState, ResponsePart, ToolCall, ToolCallTarget};
+use agenthost_view::request::RequestScope;
+use tokio::time::Instant;
 
 use crate::dialog::confirm::{ResultConfirmation, ToolConfirmation};
 pub(crate) use crate::dialog::form::DECLINE_COMMAND;
 use crate::dialog::form::InputForm;
 
 use super::printer::TurnPrinter;
-use crate::output;
+use crate::terminal::attention::Attention;
+
+/// Time before a prompt is printed. A hook or another client may answer it at once, and users
+/// do not notice the delay.
+const PROMPT_DELAY: Duration = Duration::from_millis(40);
 
 /// Shows one prompt at a time. The open prompt is derived from the confirmed state of the
 /// chat. So a prompt disappears when another client answers it, and the next one is shown
 /// only after the host has confirmed the answer to the last.
-#[derive(Default)]
 pub(crate) struct Prompter {
     open: Option<OpenPrompt>,
+    /// Time at which the open prompt was opened.
+    opened_at: Option<Instant>,
     is_printed: bool,
+    /// `true` if the user has seen the open prompt before: the last answer was not valid.
+    is_repeated: bool,
+    /// `true` after the host has rejected an answer, until the prompt opens again.
+    was_rejected: bool,
     /// The prompt that was answered, until the host has confirmed or rejected the answer.
     unconfirmed: Option<OpenPrompt>,
     /// `true` if a printed prompt disappeared because another client answered it.
@@ -23,6 +36,7 @@ pub(crate) struct Prompter {
     /// `true` if that happened after the last line of input: the next line may be meant as
     /// its answer.
     may_be_late: bool,
+    attention: Attention,
 }
 
 /// A prompt that waits for the user.
@@ -45,13 +59,29 @@ pub(crate) enum LineOutcome {
 }
 
 impl Prompter {
+    pub(crate) fn new() -> Self {
+        Prompter {
+            open: None,
+            opened_at: None,
+            is_printed: false,
+            is_repeated: false,
+            was_rejected: false,
+            unconfirmed: None,
+            was_withdrawn: false,
+            may_be_late: false,
+            attention: Attention::new(),
+        }
+    }
+
     /// Updates the open prompt from the state of the chat.
-    pub(crate) fn update_from_chat(&mut self, chat: &ChatState) {
+    pub(crate) fn update_from_chat(&mut self, chat: &ChatState, scope: Option<&RequestScope>) {
         let turn = chat.active_turn.as_ref();
         let open = turn.and_then(|turn| {
             let mut parts = turn.response_parts.items();
             parts.find_map(|part| match part {
-                ResponsePart::ToolCall(part) => prompt_for_call(turn.id.clone(), &part.tool_call),
+                ResponsePart::ToolCall(part) => {
+                    prompt_for_call(turn.id.clone(), &part.tool_call, scope)
+                }
                 ResponsePart::InputRequest(part) if part.response.is_none() => {
                     Some(OpenPrompt::Form(Box::new(InputForm::new(&part.request))))
                 }
@@ -67,7 +97,10 @@ impl Prompter {
             let withdrawn = self.is_printed && self.open.is_some() && chat.active_turn.is_some();
             self.was_withdrawn |= withdrawn;
             self.may_be_late |= withdrawn;
+            self.attention.end_call();
             self.is_printed = false;
+            self.is_repeated = std::mem::take(&mut self.was_rejected);
+            self.opened_at = open.is_some().then(Instant::now);
             self.open = open;
         }
     }
@@ -88,6 +121,12 @@ impl Prompter {
     /// Handles the rejection of an answer by the host: the prompt opens again.
     pub(crate) fn handle_rejection(&mut self) {
         self.unconfirmed = None;
+        self.was_rejected = true;
+    }
+
+    /// Returns `true` if the user has seen the open prompt before.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     /// Returns `true` while an answer waits for the host's confirmation.
@@ -95,9 +134,22 @@ impl Prompter {
         self.unconfirmed.is_some()
     }
 
-    /// Returns `true` if a prompt waits for the user.
-    pub(crate) fn has_open_prompt(&self) -> bool {
-        self.open.is_some()
+    /// Returns `true` if a prompt was printed and waits for the user.
+    pub(crate) fn has_printed_prompt(&self) -> bool {
+        self.open.is_some() && self.is_printed
+    }
+
+    /// Returns `true` if a prompt is about to be printed.
+    pub(crate) fn has_unprinted_prompt(&self) -> bool {
+        self.open.is_some() && !self.is_printed
+    }
+
+    /// Waits until the open prompt has to be printed. This method is cancel safe.
+    pub(crate) async fn wait_for_prompt(&self) {
+        match self.opened_at.filter(|_| self.has_unprinted_prompt()) {
+            Some(opened_at) => tokio::time::sleep_until(opened_at + PROMPT_DELAY).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Prints the open prompt, unless it was printed already.
@@ -105,22 +157,32 @@ impl Prompter {
         let Some(open) = self.open.as_ref().filter(|_| !self.is_printed) else {
             return Ok(());
         };
-        let (text, choices) = match open {
-            OpenPrompt::Call(call) => call.prompt(),
+        let lines = match open {
+            OpenPrompt::Call(call) => {
+                printer.add_shown_call(call.target().tool_call_id.clone());
+                call.prompt()
+            }
             OpenPrompt::Result(result) => result.prompt(),
             OpenPrompt::Form(form) => form.prompt(),
         };
-        for line in text.lines().chain(choices.lines()) {
-            printer.print_note(&output::strip_invisible(line))?;
+        for line in lines {
+            printer.output.print_note_line(&line)?;
         }
+        self.attention.call("agenthost: an answer is needed");
         self.is_printed = true;
         Ok(())
+    }
+
+    /// Restores the title of the window, because this process ends.
+    pub(crate) fn end_attention(&mut self) {
+        self.attention.end_call();
     }
 
     /// Parses a line as the answer to the open prompt. After an invalid line the prompt is
     /// printed again.
     pub(crate) fn handle_line(&mut self, line: &str) -> LineOutcome {
         self.is_printed = false;
+        self.is_repeated = true;
         let line = line.trim();
         let answer = self.open.as_ref().and_then(|open| match open {
             OpenPrompt::Call(call) => call.parse_answer(line),
@@ -129,6 +191,7 @@ impl Prompter {
         });
         match answer {
             Some(answer) => {
+                self.attention.end_call();
                 self.unconfirmed = self.open.take();
                 LineOutcome::Answer(Box::new(answer))
             }
@@ -162,6 +225,7 @@ impl Prompter {
 fn prompt_for_call(
     turn_id: agenthost_protocol::ids::TurnId,
     call: &ToolCall,
+    scope: Option<&RequestScope>,
 ) -> Option<OpenPrompt> {
     let target = ToolCallTarget {
         turn_id,
@@ -170,7 +234,7 @@ fn prompt_for_call(
     };
     match call {
         ToolCall::PendingConfirmation(call) => {
-            Some(OpenPrompt::Call(ToolConfirmation::new(target, call)))
+            Some(OpenPrompt::Call(ToolConfirmation::new(target, call, scope)))
         }
         ToolCall::PendingResultConfirmation(call) => {
             Some(OpenPrompt::Result(ResultConfirmation::new(target, call)))

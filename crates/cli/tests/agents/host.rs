@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::entry::{Entry, MARK, mark};
+use crate::agent_entry::{Entry, MARK, marker_of};
 
 /// A running host, which is killed when it is dropped.
 pub(crate) struct Host {
@@ -128,8 +128,8 @@ const RELAYED: &str = "AGENTHOST_TOOLS_SESSION";
 /// Returns the ids and command lines of the running processes of an agent, and of those of the
 /// tools that it uses.
 pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
-    let wanted = format!("{MARK}={}", mark(id));
-    let relayed = format!("{RELAYED}=ahp-session:/{}-", mark(id));
+    let wanted = format!("{MARK}={}", marker_of(id));
+    let relayed = format!("{RELAYED}=ahp-session:/{}-", marker_of(id));
     let folders = std::fs::read_dir("/proc").unwrap();
     let folders = folders.filter_map(|folder| folder.ok());
     let found = folders.filter_map(|folder| {
@@ -149,7 +149,7 @@ pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
 
 /// Waits until none of these processes is running. Returns the command lines of those that do not
 /// end.
-pub(crate) async fn gone(id: &str, of: &[(u32, String)]) -> Vec<String> {
+pub(crate) async fn wait_until_gone(id: &str, of: &[(u32, String)]) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(15);
     loop {
         let left = processes(id)

@@ -11,25 +11,25 @@
     reason = "a test fails by panicking, and says how far it is"
 )]
 
-mod entry;
+mod agent_chat;
+mod agent_entry;
+mod agent_tests;
 mod host;
+mod host_features;
 mod killed;
-mod offered;
 mod report;
 mod scripted;
-mod talk;
-mod tries;
 
 use std::path::{Path, PathBuf};
 
 use agenthost_testkit::model::FakeModel;
 
-use entry::{Entry, entries, install, tool_server};
-use host::{Host, gone, processes};
+use agent_entry::{Entry, entries, install, tool_server};
+use agent_tests::AGENT_TESTS;
+use host::{Host, processes, wait_until_gone};
+use host_features::{HOST_FEATURES, killed_with_tools};
 use killed::killed;
-use offered::{OFFERED, killed_with_tools};
-use report::Tried;
-use tries::TRIES;
+use report::TestResult;
 
 /// Installs all agents. Only this step needs the network.
 #[test]
@@ -48,20 +48,20 @@ fn agents_are_installed() {
 
 #[tokio::test]
 #[ignore = "needs agents and no network; `./test agents` has them"]
-async fn agents_do_what_they_should() {
+async fn agents_pass_the_basic_tests() {
     each(attempt).await;
 }
 
 /// Agents use the tools of an MCP server and of a client, and rules and skills.
 #[tokio::test]
 #[ignore = "needs agents and no network; `./test agents` has them"]
-async fn agents_use_what_the_host_offers() {
+async fn agents_use_tools_rules_and_skills_of_the_host() {
     assert!(tool_server().is_installed(), "the server is not installed");
     each(attempt_offered).await;
 }
 
 /// Tests each agent, and records the results.
-async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
+async fn each(attempt: impl AsyncFn(&Entry) -> Vec<TestResult>) {
     assert_alone();
     let mut failed = Vec::new();
     for entry in entries() {
@@ -70,22 +70,22 @@ async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
             continue;
         }
         eprintln!("{}", entry.id);
-        let tried = attempt(&entry).await;
-        report::write(&entry, &tried);
-        let wrong = tried.iter().filter(|tried| tried.happened.is_err());
-        failed.extend(wrong.map(|tried| format!("{}: {}", entry.id, tried.what)));
+        let results = attempt(&entry).await;
+        report::write(&entry, &results);
+        let wrong = results.iter().filter(|results| results.happened.is_err());
+        failed.extend(wrong.map(|results| format!("{}: {}", entry.id, results.what)));
     }
     assert!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
 }
 
 /// The environment of an agent under test: a fake model, and a host with a configuration.
-struct Stage {
+struct AgentEnvironment {
     place: PathBuf,
     _model: FakeModel,
     host: Host,
 }
 
-async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
+async fn start_environment(name: &str, entry: &Entry, more: &str) -> AgentEnvironment {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(name)
         .join(&entry.id);
@@ -103,9 +103,9 @@ async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
         .unwrap();
     let config = entry.set_up(&place.join("home"), &model.url());
     std::fs::write(place.join("config.toml"), config + more).unwrap();
-    entry.hand_over(&place);
+    entry.give_to_agent_user(&place);
     let host = Host::start(&place, entry).await;
-    Stage {
+    AgentEnvironment {
         place,
         _model: model,
         host,
@@ -113,71 +113,75 @@ async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
 }
 
 /// Tests one agent with the basic features of a host.
-async fn attempt(entry: &Entry) -> Vec<Tried> {
-    let Stage {
+async fn attempt(entry: &Entry) -> Vec<TestResult> {
+    let AgentEnvironment {
         place,
         _model,
         host,
-    } = stage("tried", entry, "").await;
-    let mut tried = Vec::new();
-    for one in TRIES {
+    } = start_environment("tried", entry, "").await;
+    let mut results = Vec::new();
+    for one in AGENT_TESTS {
         let happened = one.run(&host, entry, &place).await;
-        note(&mut tried, one.name(), happened);
+        record_result(&mut results, one.name(), happened);
     }
     let (host, happened) = killed(host, entry, &place).await;
-    note(
-        &mut tried,
+    record_result(
+        &mut results,
         "host killed (`kill -9`) during a turn",
         happened,
     );
-    note(&mut tried, "host stopped", ended(host, entry).await);
-    tried
+    record_result(&mut results, "host stopped", ended(host, entry).await);
+    results
 }
 
 /// Tests one agent with the tools, rules and skills that the host offers.
-async fn attempt_offered(entry: &Entry) -> Vec<Tried> {
+async fn attempt_offered(entry: &Entry) -> Vec<TestResult> {
     let server = tool_server().set_up(&entry.id);
-    let Stage {
+    let AgentEnvironment {
         place,
         _model,
         host,
-    } = stage("offered", entry, &server).await;
-    let mut tried = Vec::new();
-    for one in OFFERED {
+    } = start_environment("offered", entry, &server).await;
+    let mut results = Vec::new();
+    for one in HOST_FEATURES {
         let happened = one.run(&host, entry, &place).await;
-        note(&mut tried, one.name(), happened);
+        record_result(&mut results, one.name(), happened);
     }
     let (host, happened) = killed_with_tools(host, entry, &place).await;
-    note(
-        &mut tried,
+    record_result(
+        &mut results,
         "host killed (`kill -9`) between two turns with tools",
         happened,
     );
-    note(
-        &mut tried,
+    record_result(
+        &mut results,
         "host stopped, with tools",
         ended(host, entry).await,
     );
-    tried
+    results
 }
 
 /// Stops the host, and looks for processes of the agent that are left.
 async fn ended(host: Host, entry: &Entry) -> Result<String, String> {
     let running = processes(&entry.id);
     host.stop().await?;
-    let left = gone(&entry.id, &running).await;
+    let left = wait_until_gone(&entry.id, &running).await;
     match left.is_empty() {
         true => Ok("no process is left".to_owned()),
         false => Err(format!("still runs: {}", left.join(", "))),
     }
 }
 
-fn note(tried: &mut Vec<Tried>, what: &'static str, happened: Result<String, String>) {
+fn record_result(
+    results: &mut Vec<TestResult>,
+    what: &'static str,
+    happened: Result<String, String>,
+) {
     match &happened {
         Ok(words) => eprintln!("  {what}: {words}"),
         Err(words) => eprintln!("  {what}: NO: {words}"),
     }
-    tried.push(Tried { what, happened });
+    results.push(TestResult { what, happened });
 }
 
 /// Agents must not be tested where they can reach a network.

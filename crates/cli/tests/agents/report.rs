@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::entry::{Entry, names};
-use crate::talk::Told;
+use crate::agent_chat::StepResult;
+use crate::agent_entry::{Entry, names};
 
 const BEGIN: &str = "<!-- tried: begin; written by `./test agents` -->";
 const END: &str = "<!-- tried: end -->";
@@ -13,9 +13,9 @@ const END: &str = "<!-- tried: end -->";
 const WRONG: &str = "**no**";
 
 /// The result of a test.
-pub(crate) struct Tried {
+pub(crate) struct TestResult {
     pub(crate) what: &'static str,
-    pub(crate) happened: Told<String>,
+    pub(crate) happened: StepResult<String>,
 }
 
 /// Returns the path of the documentation of agents.
@@ -25,14 +25,14 @@ fn page() -> PathBuf {
 }
 
 /// Replaces the results of an agent. The results of other agents and text by people stay.
-pub(crate) fn write(entry: &Entry, tried: &[Tried]) {
+pub(crate) fn write(entry: &Entry, results: &[TestResult]) {
     let page = page();
     let text = std::fs::read_to_string(&page).unwrap_or_default();
     let (before, rest) = text.split_once(BEGIN).unwrap_or((&text, END));
     let (section, after) = rest.split_once(END).unwrap_or((rest, "\n"));
     let mut agents = read(section);
     let known = agents.remove(&entry.id).unwrap_or_default();
-    agents.insert(entry.id.clone(), table(entry, tried, &known));
+    agents.insert(entry.id.clone(), table(entry, results, &known));
     let mut section = String::new();
     for id in names() {
         if let Some(table) = agents.get(&id) {
@@ -54,7 +54,7 @@ fn read(section: &str) -> BTreeMap<String, String> {
 
 /// Returns the table of an agent with the new results. Results of tests that did not run this time
 /// stay.
-fn table(entry: &Entry, tried: &[Tried], before: &str) -> String {
+fn table(entry: &Entry, results: &[TestResult], before: &str) -> String {
     let packages: Vec<_> = entry
         .packages
         .iter()
@@ -64,14 +64,14 @@ fn table(entry: &Entry, tried: &[Tried], before: &str) -> String {
     let row = |line: &str| Some((line.split(" | ").next()?.to_owned(), line.to_owned()));
     let lines = before.lines().filter(|line| line.starts_with("| "));
     let mut rows: Vec<_> = lines.skip(1).filter_map(row).collect();
-    for tried in tried {
-        let (verdict, words) = match &tried.happened {
+    for results in results {
+        let (verdict, words) = match &results.happened {
             Ok(words) => ("yes", words),
             Err(words) => (WRONG, words),
         };
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = words.replace('|', "\\|").replace('<', "&lt;");
-        let name = format!("| {}", tried.what);
+        let name = format!("| {}", results.what);
         let line = format!("{name} | {verdict} | {words} |");
         match rows.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = line,

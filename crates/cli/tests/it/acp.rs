@@ -29,7 +29,7 @@ fn configure(path: &Path, how: &str) {
 }
 
 #[test]
-fn an_agent_of_the_configuration_is_run() {
+fn a_configured_agent_runs() {
     let directory = tempfile::tempdir().unwrap();
     configure(directory.path(), "early");
     let output = run(
@@ -62,6 +62,14 @@ fn sessions_of_an_agent_are_imported() {
     assert!(listed.contains("say hello"), "{output:?}");
     let id = listed.split_whitespace().nth(1).unwrap();
 
+    // The session that `run` has created is that of the agent already.
+    let output = agenthost(&["sessions", "--from", "scripted", "--import", id]);
+    let refused = err(&output);
+    assert!(refused.contains("is already in session"), "{output:?}");
+    let session = refused.rsplit('`').nth(1).unwrap();
+    let output = agenthost(&["remove", "--yes", session]);
+    assert!(output.status.success(), "{output:?}");
+
     let output = agenthost(&["sessions", "--from", "scripted", "--import", id]);
     let session = out(&output);
     assert!(session.contains(":/"), "{output:?}");
@@ -76,7 +84,7 @@ fn sessions_of_an_agent_are_imported() {
         "{output:?}"
     );
     let output = agenthost(&["sessions", "--json"]);
-    assert_eq!(out(&output).lines().count(), 2, "nothing is left of it");
+    assert_eq!(out(&output).lines().count(), 1, "nothing is left of it");
     let output = agenthost(&["sessions", "--from", "nobody"]);
     assert!(
         err(&output).contains("there is no agent `nobody`"),

@@ -1,6 +1,7 @@
 //! Known agents, as a user finds and runs them. An "installed" agent is a script on `PATH` that
 //! runs the scripted agent.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,10 +13,10 @@ use tempfile::TempDir;
 use crate::commands::{err, out};
 
 /// A machine with no other agents than those that a test installs.
-struct Machine(TempDir);
+pub(crate) struct Machine(TempDir);
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let machine = Machine(tempfile::tempdir().unwrap());
         for folder in ["bin", "home", "work", "config/agenthost"] {
             std::fs::create_dir_all(machine.path(folder)).unwrap();
@@ -29,13 +30,13 @@ impl Machine {
         machine
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Installs the scripted agent under a name. The agent is signed out until the file
     /// `home/signed-in` exists.
-    fn install(&self, name: &str, how: &str) {
+    pub(crate) fn install(&self, name: &str, how: &str) {
         let (program, arguments) = acp_agent::agent_command("acp::the_agent");
         let signed_in = self.path("home/signed-in");
         let script = format!(
@@ -56,16 +57,28 @@ impl Machine {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    fn sign_in(&self) {
+    /// Writes the file with which goose has a provider.
+    fn set_provider(&self) {
+        let file = self.path("config/goose/config.yaml");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "GOOSE_PROVIDER: ollama\n").unwrap();
+    }
+
+    pub(crate) fn sign_in(&self) {
         std::fs::write(self.path("home/signed-in"), "").unwrap();
     }
 
-    fn configure(&self, text: &str) {
+    pub(crate) fn configure(&self, text: &str) {
         std::fs::write(self.path("config/agenthost/config.toml"), text).unwrap();
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_agenthost"))
+        self.command(arguments).output().unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
+        command
             .args(arguments)
             .env_clear()
             .env("PATH", self.path("bin"))
@@ -74,9 +87,8 @@ impl Machine {
             .env("XDG_CONFIG_HOME", self.path("config"))
             .env("AGENTHOST_TEMPORARY", "true")
             .current_dir(self.path("work"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
     }
 
     /// Returns the report of `agenthost agents` about an agent.
@@ -90,13 +102,14 @@ impl Machine {
 }
 
 #[test]
-fn an_agent_is_found_signed_in_and_used() {
+fn an_installed_agent_is_found_signed_in_and_run() {
     let machine = Machine::new();
     let output = machine.run(&["doctor"]);
     assert!(output.status.success(), "{}", out(&output));
     let line = "not installed: claude, codex, ";
     assert!(out(&output).contains(line), "{}", out(&output));
     machine.install("goose", "modes");
+    machine.set_provider();
     let report = machine.report("goose");
     assert_eq!(report["state"], "sign-in", "{report}");
     assert_eq!(report["version"], "1.2.3");
@@ -139,8 +152,60 @@ fn an_agent_is_found_signed_in_and_used() {
     );
 }
 
+/// goose opens sessions without a provider, and fails the first prompt.
 #[test]
-fn somebody_signs_in_in_a_terminal() {
+fn an_agent_that_is_not_set_up_is_never_ready() {
+    let machine = Machine::new();
+    machine.install("goose", "");
+    machine.sign_in();
+    let report = machine.report("goose");
+    assert_eq!(report["state"], "sign-in", "{report}");
+    let output = machine.run(&["run", "--agent", "goose", "error -32603 Missing provider"]);
+    let text = err(&output);
+    assert!(text.contains("requires you to sign in: "), "{text}");
+    assert!(text.contains("hint: run `goose configure`"), "{text}");
+    machine.set_provider();
+    assert_eq!(machine.report("goose")["state"], "ready");
+}
+
+/// Agents get the environment of the terminal, with which they find their tools.
+#[test]
+fn an_agent_has_the_environment_of_the_terminal() {
+    let machine = Machine::new();
+    machine.install("opencode", "");
+    machine.sign_in();
+    let mut command = machine.command(&["run", "--agent", "opencode", "variable VIRTUAL_ENV"]);
+    let output = command.env("VIRTUAL_ENV", "/venv").output().unwrap();
+    assert_eq!(out(&output).trim(), "/venv", "{}", err(&output));
+}
+
+/// The result of the agent that answers is there although the other one is not.
+#[test]
+fn an_agent_that_hangs_does_not_hold_up_the_others() {
+    let machine = Machine::new();
+    for name in ["codex-acp", "qwen", "gemini"] {
+        machine.script(name, "#!/bin/sh\nread never\nexec sleep 1000\n");
+    }
+    machine.install("opencode", "");
+    machine.sign_in();
+    let mut child = machine
+        .command(&["agents"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let found = lines.find(|line| line.starts_with("opencode"));
+    assert!(found.unwrap().contains("ready"));
+    let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let text = err(&child.wait_with_output().unwrap());
+    assert!(text.contains("for up to 45 s each"), "{text}");
+}
+
+#[test]
+fn a_user_signs_in_to_an_agent_in_a_terminal() {
     let machine = Machine::new();
     machine.install("gemini", "");
     let output = machine.run(&["agents", "sign-in", "gemini", "terminal"]);
@@ -159,7 +224,7 @@ fn somebody_signs_in_in_a_terminal() {
 }
 
 #[test]
-fn agents_that_do_not_work_say_why() {
+fn broken_agents_are_reported_with_a_reason() {
     let machine = Machine::new();
     machine.script("opencode", "#!/bin/sh\necho 'no config' >&2\nexit 3\n");
     let report = machine.report("opencode");
@@ -228,11 +293,11 @@ fn an_agent_gets_the_keys_that_it_needs() {
         "{}",
         err(&output)
     );
-    is_gone(&machine.path("bin"));
+    assert_no_process_in(&machine.path("bin"));
 }
 
 /// Asserts that no program in a folder is running.
-fn is_gone(folder: &Path) {
+fn assert_no_process_in(folder: &Path) {
     let folder = folder.to_str().unwrap().to_owned();
     let processes = std::fs::read_dir("/proc").unwrap();
     for process in processes.filter_map(Result::ok) {

@@ -9,15 +9,16 @@ use agenthost_server::{Server, ServerConfig, serve};
 use agenthost_testkit::ScriptedAgent;
 
 use crate::commands::{Host, err, piped, run};
+use crate::pty::Pty;
 
 /// A terminal that is attached to a session, with its output.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     shown: std::sync::Arc<std::sync::Mutex<String>>,
 }
 
 impl Terminal {
-    fn attach(directory: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn attach(directory: &Path, arguments: &[&str]) -> Self {
         let mut child = piped(directory, &[&["attach"], arguments].concat());
         let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -31,15 +32,15 @@ impl Terminal {
             });
         }
         let terminal = Terminal { child, shown };
-        terminal.wait("attached to ");
+        terminal.wait("(/help lists the commands)");
         terminal
     }
 
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.shown.lock().unwrap().clone()
     }
 
-    fn wait(&self, text: &str) {
+    pub(crate) fn wait(&self, text: &str) {
         for _ in 0..400 {
             if self.shown().contains(text) {
                 return;
@@ -49,11 +50,11 @@ impl Terminal {
         panic!("`{text}` is not in:\n{}", self.shown());
     }
 
-    fn type_line(&mut self, line: &str) {
+    pub(crate) fn type_line(&mut self, line: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn quit(mut self) -> String {
+    pub(crate) fn quit(mut self) -> String {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
         self.shown()
@@ -93,14 +94,17 @@ fn two_terminals_share_a_session() {
     first.type_line("/steer hurry");
     first.type_line("/queue later");
     first.type_line("/waiting");
-    first.wait("\nlater\n");
+    first.wait(" queued:\nlater\n");
     first.type_line("/cancel");
     for terminal in [&first, &second] {
         terminal.wait("\ncancelled\n");
-        terminal.wait("1 queued until the next turn ends");
+        terminal.wait("queued until the next turn ends");
     }
+    // The steering message was for the turn, and is dropped with it.
+    first.type_line("/waiting");
+    first.wait("1) queued:\nlater\n");
     second.type_line("/drop");
-    second.wait("dropped 1");
+    second.wait("dropped ");
     first.type_line("/steer too late");
     first.wait("no turn is running");
     first.type_line("/nonsense");
@@ -111,7 +115,7 @@ fn two_terminals_share_a_session() {
     // Later commands required no approval: the user has allowed them for the session.
     assert_eq!(second.quit().matches("1) Allow once").count(), 2);
 
-    let mut third = Terminal::attach(path, &[]);
+    let mut third = Terminal::attach(path, &["--all"]);
     third.wait("\nhello from the first\n");
     third.wait("\nagain\n");
     third.type_line("/quit");
@@ -130,7 +134,7 @@ fn scripted(directory: &Path) -> (tokio::runtime::Runtime, Server) {
 /// Questions of every kind are answered at a terminal. The terminal asks again after an invalid
 /// answer, and drops a question that another terminal has answered.
 #[test]
-fn questions_are_answered_at_the_terminal() {
+fn input_requests_are_answered_at_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (runtime, server) = scripted(path);
@@ -156,8 +160,8 @@ fn questions_are_answered_at_the_terminal() {
     first.type_line("Ada");
     second.wait("\na whole number; /decline declines\n");
     second.type_line("many");
+    second.wait("not a valid answer");
     second.type_line("1.5");
-    second.wait("asks for a whole number");
     second.type_line("36");
     first.wait("y or n [y]; Enter takes the default");
     first.type_line("");
@@ -191,7 +195,7 @@ fn questions_are_answered_at_the_terminal() {
 /// The host is killed and restarted. Attached terminals report it, send what was typed in the
 /// meantime, and can quit at any time.
 #[test]
-fn a_host_that_is_gone_is_waited_for() {
+fn attached_terminals_reconnect_to_a_restarted_host() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let host = Host::start(path, &[]);
@@ -218,7 +222,7 @@ fn a_host_that_is_gone_is_waited_for() {
 /// `run` asks the questions of the agent, too. Without input it declines, and with `--yes` it
 /// accepts only if all questions can be skipped.
 #[test]
-fn run_answers_what_it_can() {
+fn run_answers_or_declines_input_requests() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (runtime, server) = scripted(path);
@@ -228,13 +232,13 @@ fn run_answers_what_it_can() {
         )
     };
     let said = |output: &std::process::Output| String::from_utf8(output.stdout.clone()).unwrap();
-    let output = run(path, &["run", &form(true)], "x\nbecause\n");
-    assert_eq!(said(&output), "accepted\n", "{}", err(&output));
-    assert!(
-        err(&output).contains("refused: question `x`"),
-        "{}",
-        err(&output)
-    );
+    let mut terminal = Pty::run(path, &["run", &form(true)]);
+    terminal.wait("text; /decline declines");
+    terminal.line("x");
+    terminal.wait("refused: question `x`");
+    terminal.line("because");
+    terminal.wait("accepted");
+    assert_eq!(terminal.exit_code(), 0);
     let output = run(path, &["run", &form(true)], "");
     assert_eq!(said(&output), "declined\n", "{}", err(&output));
     let output = run(path, &["run", "--yes", &form(true)], "");

@@ -108,6 +108,54 @@ fn a_host_in_the_background_is_started_shown_and_stopped() {
     assert!(err(&user.ok(&["stop"])).contains("no host is running"));
 }
 
+/// Each waits for a host that the other one starts or stops.
+#[test]
+fn start_and_stop_at_once_both_succeed() {
+    let user = User::new();
+    for _ in 0..3 {
+        user.ok(&["start"]);
+        let mut stop = user.command(&["stop", "--yes"]).spawn().unwrap();
+        user.ok(&["start"]);
+        assert!(stop.wait().unwrap().success());
+    }
+}
+
+/// The host may have been started elsewhere. Values are in no log, and secrets are not passed.
+#[test]
+fn a_session_has_the_environment_of_its_terminal() {
+    let user = User::new();
+    user.ok(&["start"]);
+    let line = "echo $VIRTUAL_ENV,$MY_TOKEN";
+    let run = |configuration: &[&str]| {
+        let arguments = [&["run", "--yes", line], configuration].concat();
+        let mut command = user.command(&arguments);
+        command.env("VIRTUAL_ENV", "/venv-of-terminal");
+        let output = command.env("MY_TOKEN", "a-secret").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        out(&output)
+    };
+    let shown = run(&[]);
+    assert!(
+        shown.contains("/venv-of-terminal,\n") || shown.contains("/venv-of-terminal,\r"),
+        "{shown}"
+    );
+    let file = user.path().join("more.toml");
+    std::fs::write(
+        &file,
+        "auto_agents = false\nterminal_variables = ['MY_TOKEN']\n",
+    )
+    .unwrap();
+    let shown = run(&["--config", file.to_str().unwrap()]);
+    assert!(shown.contains("/venv-of-terminal,a-secret"), "{shown}");
+    let log = out(&user.ok(&["logs"]));
+    assert!(!log.contains("venv-of-terminal"), "{log}");
+    let mut doctor = user.command(&["doctor"]);
+    doctor.env("VIRTUAL_ENV", "/venv-of-terminal");
+    let found = out(&doctor.output().unwrap());
+    assert!(found.contains("VIRTUAL_ENV"), "{found}");
+    assert!(!found.contains("venv-of-terminal"), "{found}");
+}
+
 /// Issue: two `run` at once without a host; one failed.
 #[test]
 fn eight_runs_at_once_start_one_host() {
@@ -157,7 +205,7 @@ fn a_temporary_host_ends_with_its_last_client() {
 
 /// Issue: a temporary host ended while others still used it.
 #[test]
-fn a_temporary_host_goes_on_while_others_use_it() {
+fn a_temporary_host_keeps_running_while_it_has_clients() {
     let user = User::new();
     let line = "echo first; cat";
     let mut first = user.command(&["run", "--temporary", "--yes", line]);
@@ -184,7 +232,7 @@ fn a_temporary_host_goes_on_while_others_use_it() {
 }
 
 #[test]
-fn a_start_that_fails_says_why() {
+fn a_failed_start_prints_the_reason() {
     let user = User::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -244,14 +292,14 @@ fn a_host_in_a_terminal_is_not_restarted() {
 }
 
 #[test]
-fn stop_asks_before_it_ends_a_turn() {
+fn stop_requires_confirmation_while_a_turn_runs() {
     let user = User::new();
     let (mut run, _output) = start_until(&user, &["run", "--yes", "echo on; sleep 1000"], "on");
     let output = user.run(&["stop"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("a turn is running"), "{output:?}");
     assert!(err(&output).contains("--yes"), "{output:?}");
-    assert!(stop_at_terminal(&user, "n\n").contains("the host goes on"));
+    assert!(stop_at_terminal(&user, "n\n").contains("the host was not stopped"));
     assert_eq!(user.status()["sessions"]["running"], 1);
     assert!(stop_at_terminal(&user, "perhaps\ny\n").contains("stopped the host"));
     run.kill().unwrap();
@@ -290,7 +338,7 @@ fn stop_at_terminal(user: &User, typed: &str) -> String {
 }
 
 #[test]
-fn a_host_that_hangs_is_named() {
+fn a_killed_host_is_replaced_by_the_next_run() {
     let user = User::new();
     user.ok(&["start"]);
     let pid = user.pid();

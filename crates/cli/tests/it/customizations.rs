@@ -44,7 +44,7 @@ const HOOKS: &str =
 const SERVERS: &str = r#"{"mcpServers": {"files": {"command": "sh", "args": ["-c", "files"]}}}"#;
 
 #[test]
-fn a_folder_without_anything_says_where_to_begin() {
+fn an_empty_folder_prints_where_to_put_customizations() {
     let directory = tempfile::tempdir().unwrap();
     let project = project(directory.path());
     check(
@@ -87,7 +87,9 @@ fn the_tree_of_a_folder_is_listed() {
     let long = "Writes very long sentences ".repeat(10);
     let prompt = format!("---\ndescription: {long}\n---\nWrite.");
     write(&files, ".github/prompts/write.prompt.md", &prompt);
-    write(&files, ".mcp.json", SERVERS);
+    let servers = SERVERS.replace("-c\", \"files", "-c\", \"files --token ${T}");
+    assert!(servers.contains("${T}"), "{servers}");
+    write(&files, ".mcp.json", &servers);
     let plugin = path.join("plugin");
     let manifest = r#"{"name": "tools", "version": "1.2.0"}"#;
     write(&plugin, "plugin.json", manifest);
@@ -136,11 +138,11 @@ fn the_tree_of_a_folder_is_listed() {
     assert_eq!(skills["writable"], true);
     assert!(all.iter().any(|one| one["type"] == "mcpServer"));
     // CUS-19: commands are shown only to the user who approves them, so they are not listed.
-    assert!(!out(&output).contains("${T}"), "{}", out(&output));
+    assert!(!out(&output).contains("--token"), "{}", out(&output));
 }
 
 #[test]
-fn code_is_allowed_by_a_person() {
+fn code_is_approved_only_with_a_confirmation() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let project = project(path);
@@ -197,7 +199,7 @@ fn code_is_allowed_by_a_person() {
 /// An approval covers the fields of a declaration: words that move to another field require
 /// approval again. The listing tells the fields apart.
 #[test]
-fn an_allowed_server_whose_arguments_become_variables_waits_again() {
+fn moving_arguments_of_an_approved_server_to_variables_requires_approval() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let project = project(path);
@@ -231,7 +233,7 @@ fn an_allowed_server_whose_arguments_become_variables_waits_again() {
 
 /// The listing of a session shows its customizations and MCP servers as the host knows them.
 #[test]
-fn a_session_is_shown_as_the_host_sees_it() {
+fn the_listing_of_a_session_has_the_state_of_the_host() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let project = project(path);
@@ -272,7 +274,7 @@ fn git(folder: &Path, arguments: &[&str]) -> bool {
 }
 
 #[test]
-fn plugins_are_fetched_when_a_person_says_so() {
+fn plugins_are_fetched_only_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let project = project(path);
@@ -338,7 +340,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
 }
 
 #[test]
-fn doctor_explains_what_is_broken() {
+fn doctor_reports_problems_of_customizations() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     write(path, ".agents/skills/deploy/SKILL.md", SKILL);

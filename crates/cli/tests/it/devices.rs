@@ -95,7 +95,7 @@ fn a_device_is_paired_listed_and_signed_out() {
 }
 
 #[test]
-fn devices_of_one_name_are_told_apart_by_their_ids() {
+fn devices_with_the_same_name_are_distinguished_by_id() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let _host = Host::start(path, &[]);
@@ -122,7 +122,7 @@ fn devices_of_one_name_are_told_apart_by_their_ids() {
 fn pairing_needs_a_running_host() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let expected = "error: no host is running\nhint: start one with `agenthost serve`\n";
+    let expected = "error: no host is running\nhint: start one with `agenthost start`\n";
     for command in ["pair", "open"] {
         let refused = run(path, &[command], "");
         assert_eq!(refused.status.code(), Some(1));
@@ -139,7 +139,7 @@ fn pairing_needs_a_running_host() {
 }
 
 #[test]
-fn the_address_of_a_proxy_can_be_given() {
+fn pair_accepts_the_address_of_a_proxy() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let _host = Host::start(path, &[]);

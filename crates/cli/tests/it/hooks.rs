@@ -14,8 +14,8 @@ use agenthost_protocol::wire;
 use agenthost_testkit::acp_agent;
 use serde_json::json;
 
-use crate::coming_back::connect;
 use crate::commands::Host;
+use crate::reconnect::connect;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -98,7 +98,7 @@ async fn begin_turn(client: &mut Client, work: &Path) {
 }
 
 #[tokio::test]
-async fn the_next_host_ends_hooks_of_a_killed_one() {
+async fn a_restarted_host_ends_the_hooks_of_a_killed_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     configure(path);

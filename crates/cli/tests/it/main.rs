@@ -10,19 +10,27 @@
 
 mod acp;
 mod agents;
-mod at_a_terminal;
 mod attach;
+mod attach_sessions;
 mod background;
-mod coming_back;
+mod backup;
+mod cli_reference;
 mod commands;
+mod customization_listings;
 mod customizations;
 mod devices;
-mod documented;
+mod documented_commands;
 mod hooks;
 mod killed;
-mod reference;
+mod line_editor;
+mod pty;
+mod reconnect;
+mod reloading;
 mod resources;
-mod shown;
+mod run_options;
+mod run_terminal;
+mod serve_in_terminal;
+mod tui;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -57,7 +65,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/session.jso
 const CHAT: &str = r#"{"resource":"c","fromSeq":5,"state":{"resource":"c","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}"#;
 
 #[test]
-fn the_example_reduces_to_its_end() {
+fn the_example_log_is_reduced_to_its_final_state() {
     check(
         &[
             "reduce",
@@ -76,7 +84,7 @@ fn the_example_reduces_to_its_end() {
 }
 
 #[test]
-fn a_log_can_be_stopped_and_traced() {
+fn reduce_can_stop_early_and_trace_actions() {
     check(
         &[
             "reduce",
@@ -107,7 +115,7 @@ fn a_log_can_be_stopped_and_traced() {
 
 /// Each invalid line is reported, and does not affect the others.
 #[test]
-fn lines_that_are_wrong_are_named_and_passed_over() {
+fn invalid_lines_are_reported_and_skipped() {
     let log = [
         "{",
         "",
@@ -175,7 +183,7 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
 /// A wire log can be reduced: responses and notifications with states or actions are used, and all
 /// other messages are skipped.
 #[test]
-fn a_wire_log_is_read() {
+fn a_wire_log_can_be_reduced() {
     let snapshot = CHAT;
     let log = [
         r#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"channel":"c"}}"#.to_owned(),
@@ -207,7 +215,7 @@ fn a_wire_log_is_read() {
 }
 
 #[test]
-fn what_is_not_there_is_said_so() {
+fn reduce_reports_a_missing_snapshot() {
     check(
         &["reduce", "-", "--channel", "x"],
         CHAT,
@@ -282,7 +290,7 @@ fn control_characters_do_not_reach_the_terminal() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_stderr_is_no_panic() {
+fn a_full_stderr_causes_no_panic() {
     let full = std::fs::File::options()
         .write(true)
         .open("/dev/full")
@@ -297,21 +305,21 @@ fn a_full_stderr_is_no_panic() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_describes_the_commands() {
     let output = run(&["--help"], b"");
     assert!(output.starts_with("A host for coding agents"), "{output}");
     assert!(
-        output.contains("Without a command, agenthost runs the host"),
+        output.contains("Without a command, agenthost opens the terminal interface"),
         "{output}"
     );
-    assert!(output.contains("agenthost run \"ls -la\""), "{output}");
+    assert!(output.contains("agenthost run '!ls -la'"), "{output}");
     let output = run(&["serve", "--help"], b"");
     assert!(output.contains("Stops on Ctrl-C"), "{output}");
 }
 
 /// A host is started, found by its ready file, asked for its health and stopped, twice.
 #[test]
-fn a_host_is_served_and_stopped() {
+fn serve_writes_a_ready_file_and_stops_on_a_signal() {
     let directory = tempfile::tempdir().unwrap();
     let ready_file = directory.path().join("ready.json");
     for _ in 0..2 {
@@ -353,7 +361,7 @@ fn a_host_is_served_and_stopped() {
 
 /// A host that other machines can reach without TLS prints a warning, and no other host does.
 #[test]
-fn a_host_without_tls_warns_that_contents_travel_in_the_clear() {
+fn a_public_host_without_tls_prints_a_warning() {
     let directory = tempfile::tempdir().unwrap();
     for (listen, warns) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
@@ -381,7 +389,7 @@ fn a_host_without_tls_warns_that_contents_travel_in_the_clear() {
 }
 
 #[test]
-fn a_host_that_can_not_start_says_why() {
+fn a_host_that_cannot_start_prints_the_reason() {
     let output = run(
         &["serve", "--listen", "0.0.0.0:0", "--data-dir", "/tmp/none"],
         b"",

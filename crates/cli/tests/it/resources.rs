@@ -21,7 +21,7 @@ use agenthost_server::{Server, ServerConfig, serve};
 use agenthost_testkit::ScriptedAgent;
 use serde_json::json;
 
-use crate::coming_back::connect;
+use crate::reconnect::connect;
 
 const SESSION: &str = "ahp-session:/s1";
 
@@ -89,7 +89,7 @@ async fn next(client: &mut Client) -> ClientUpdate {
     next.await.unwrap().unwrap()
 }
 
-async fn play(client: &mut Client, chat: &Uri, id: &str, text: &str, attachments: Json) {
+async fn run_turn(client: &mut Client, chat: &Uri, id: &str, text: &str, attachments: Json) {
     let message = json!({"text": text, "origin": {"kind": "user"}, "attachments": attachments});
     let turn: Action = read(json!({
         "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
@@ -127,7 +127,7 @@ fn attached(agent: &ScriptedAgent) -> Vec<String> {
 /// RES-1, RES-17, RES-18: content that only a client has reaches the agent. A client serves nothing
 /// by default, and the turn proceeds without the content.
 #[tokio::test]
-async fn a_client_serves_what_it_attaches() {
+async fn a_client_serves_the_resources_that_it_attaches() {
     let directory = tempfile::tempdir().unwrap();
     let agent = ScriptedAgent::default();
     let server = start(directory.path(), &agent).await;
@@ -137,9 +137,9 @@ async fn a_client_serves_what_it_attaches() {
         {"type": "resource", "label": "one", "uri": "editor:/1"},
         {"type": "resource", "label": "two", "uri": "editor:/2"},
     ]);
-    play(&mut client, &chat, "t1", "say hi", attachments.clone()).await;
+    run_turn(&mut client, &chat, "t1", "say hi", attachments.clone()).await;
     client.serve_resources(Editor { granted: false });
-    play(&mut client, &chat, "t2", "say hi", attachments).await;
+    run_turn(&mut client, &chat, "t2", "say hi", attachments).await;
     let heard = attached(&agent);
     assert_eq!(heard.len(), 4, "{heard:?}");
     for unserved in &heard[..2] {
@@ -164,7 +164,7 @@ async fn resource(client: &mut Client, uri: &Uri) -> Result<ResourceReadResult, 
 /// PRT-4, RES-15: a large result is not part of the state. Any client can read it, even after a
 /// restart, until its session is disposed.
 #[tokio::test]
-async fn a_large_result_is_read_from_the_host() {
+async fn a_large_result_can_be_read_by_any_client() {
     let directory = tempfile::tempdir().unwrap();
     let agent = ScriptedAgent::default();
     let server = start(directory.path(), &agent).await;
@@ -177,7 +177,7 @@ async fn a_large_result_is_read_from_the_host() {
     });
     let complete = json!({"toolCallId": "c", "result": result});
     let script = format!("call c look run\nchat/toolCallComplete {complete}");
-    play(&mut client, &chat, "t1", &script, json!([])).await;
+    run_turn(&mut client, &chat, "t1", &script, json!([])).await;
     let Some(ChannelState::Chat(state)) = client.confirmed_state(&chat) else {
         panic!("the chat is not followed");
     };
@@ -214,7 +214,7 @@ async fn a_large_result_is_read_from_the_host() {
 
 /// TOO-10, TOO-11: a client that receives edited arguments can read them at once.
 #[tokio::test]
-async fn edited_arguments_are_there_when_they_are_told() {
+async fn edited_arguments_are_readable_when_they_are_published() {
     let directory = tempfile::tempdir().unwrap();
     let agent = ScriptedAgent::default();
     let server = start(directory.path(), &agent).await;

@@ -44,6 +44,7 @@ impl ClientEngine {
         self.host = Some(HostInfo {
             program: result.server_info,
             default_directory: result.default_directory,
+            meta: result.meta,
         });
         for snapshot in result.snapshots {
             self.mirror.install(snapshot);

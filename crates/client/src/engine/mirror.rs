@@ -137,6 +137,13 @@ impl ChannelMirror {
         ClientUpdate::Action(Box::new(envelope))
     }
 
+    /// Removes an unconfirmed action and its effect on the optimistic state.
+    pub(super) fn drop_pending(&mut self, channel: &Uri, client_seq: ClientSeq) {
+        if let Some(mirrored) = self.channels.get_mut(channel) {
+            mirrored.optimistic.drop_rejected(client_seq);
+        }
+    }
+
     /// Returns all unconfirmed actions in the order of their dispatch.
     pub(super) fn unconfirmed_actions(&self) -> Vec<(Uri, PendingAction)> {
         let mut open: Vec<_> = self

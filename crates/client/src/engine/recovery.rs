@@ -1,5 +1,6 @@
 //! Resumes the subscribed channels on a new connection.
 
+use agenthost_protocol::action::{Action, ActionOrigin};
 use agenthost_protocol::connection::{
     CHANNEL_CURSORS_VERSION, ChannelReconnectParams, ChannelRecovery, ChannelReplayCursor,
     ReconnectParams, ReconnectRequest, ReconnectResponse, ReconnectResult,
@@ -7,6 +8,7 @@ use agenthost_protocol::connection::{
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::{ErrorCode, RpcError};
 use agenthost_protocol::sorted::sort_by_key;
+use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{Node, Wire};
@@ -15,6 +17,9 @@ use super::mirror::{pending_of, sort_by_dispatch};
 use super::{ClientEngine, ClientUpdate, EnginePhase};
 use crate::error::EngineError;
 use crate::optimistic::PendingAction;
+
+/// Reason for which terminal input without a confirmation is not sent again.
+const LOST_INPUT: &str = "the connection was lost before the host confirmed this input";
 
 /// The form of the `reconnect` request that a host accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,9 +202,23 @@ impl ClientEngine {
 
     /// Dispatches the pending actions again. After a replay, an action that the host has
     /// neither confirmed nor rejected was never received.
+    ///
+    /// The host keeps input of terminals out of its log (TER-20), so a replay does not tell
+    /// whether it was received. It counts as rejected, because typing it twice can do harm.
     fn resend_unconfirmed(&mut self) -> Result<(), EngineError> {
         for (channel, pending) in self.mirror.unconfirmed_actions() {
-            self.push_dispatch(&channel, pending.client_seq, pending.action)?;
+            if matches!(*pending.action, Action::Terminal(TerminalAction::Input(_))) {
+                self.mirror.drop_pending(&channel, pending.client_seq);
+                self.updates.push_back(ClientUpdate::Rejected {
+                    origin: Some(ActionOrigin {
+                        client_id: self.options.client_id.clone(),
+                        client_seq: pending.client_seq,
+                    }),
+                    reason: LOST_INPUT.to_owned(),
+                });
+            } else {
+                self.push_dispatch(&channel, pending.client_seq, pending.action)?;
+            }
         }
         Ok(())
     }

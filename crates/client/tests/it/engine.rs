@@ -130,6 +130,41 @@ fn an_action_without_a_connection_is_sent_when_it_resumes() {
     assert_eq!(updates(&mut engine), ["action 2", "action 3"]);
 }
 
+/// The host does not log input (TER-20), so its replay does not tell whether it was received.
+#[test]
+fn terminal_input_is_not_sent_twice() {
+    let terminal = Uri::from("ahp-terminal:/1");
+    let mut engine = live("1.1.0");
+    let subscribed = SubscribeParams::of_channel(terminal.clone());
+    engine.subscribe(subscribed).unwrap();
+    let request = sent(&mut engine, "subscribe");
+    let state = json!({"title": "", "content": [], "claim": {"kind": "client", "clientId": "a"}, "lifecycle": {"status": "running"}});
+    let snapshot = json!({"resource": "ahp-terminal:/1", "state": state, "fromSeq": 1});
+    answer(
+        &mut engine,
+        &request,
+        "result",
+        json!({"snapshot": snapshot}),
+    );
+    assert_eq!(updates(&mut engine), ["resynced 1 channels, 0 open"]);
+    let input = json!({"type": "terminal/input", "data": "rm draft\n"});
+    let input: Action = wire::from_str(&input.to_string()).unwrap();
+    engine.dispatch(&terminal, input).unwrap();
+    sent(&mut engine, "dispatchAction");
+    engine.close();
+    engine.open().unwrap();
+    let request = sent(&mut engine, "reconnect");
+    let replay = json!({"channels": [
+        {"kind": "replay", "channel": SESSION, "actions": []},
+        {"kind": "replay", "channel": "ahp-terminal:/1", "actions": []},
+    ]});
+    answer(&mut engine, &request, "result", replay);
+    assert!(!engine.has_messages());
+    assert_eq!(engine.unconfirmed_count(), 0);
+    let lost = "rejected the connection was lost before the host confirmed this input";
+    assert_eq!(updates(&mut engine), [lost]);
+}
+
 #[test]
 fn a_request_without_a_response_is_interrupted() {
     let mut engine = live("1.1.0");
@@ -149,7 +184,7 @@ fn a_request_without_a_response_is_interrupted() {
 
 /// The loss was shown, so its end is shown as well.
 #[test]
-fn a_host_that_does_not_know_the_client_is_initialized_again() {
+fn a_client_unknown_to_the_host_initializes_again() {
     let mut engine = live("1.0.0");
     engine
         .dispatch(&Uri::from(SESSION), rename("mine"))
@@ -171,7 +206,7 @@ fn a_host_that_does_not_know_the_client_is_initialized_again() {
 }
 
 #[test]
-fn another_form_of_reconnect_needs_another_connection() {
+fn reconnect_without_cursors_needs_a_new_connection() {
     let mut engine = live("1.1.0");
     engine.close();
     engine.open().unwrap();
@@ -188,7 +223,7 @@ fn another_form_of_reconnect_needs_another_connection() {
 }
 
 #[test]
-fn a_channel_that_is_wanted_offline_is_subscribed_to_later() {
+fn an_offline_subscribe_is_sent_after_connecting() {
     let mut engine = engine();
     let other = Uri::from("ahp-session:/2");
     engine

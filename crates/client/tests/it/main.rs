@@ -6,6 +6,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod ahead;
-mod coming_back;
 mod engine;
+mod optimistic_state;
+mod reconnect;

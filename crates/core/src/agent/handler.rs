@@ -4,12 +4,8 @@
 use std::collections::BTreeSet;
 
 use agenthost_protocol::action::{Action, Dispatcher};
-use agenthost_protocol::chat::{
-    ChatAction, ConfirmationReason, ErrorPart, PendingMessageKind, PendingMessageRemoved,
-    ResponsePart,
-};
+use agenthost_protocol::chat::{ChatAction, ConfirmationReason, ErrorPart, ResponsePart};
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
-use agenthost_protocol::ids::PendingMessageId;
 use agenthost_protocol::session::{
     CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
 };
@@ -127,19 +123,6 @@ impl Host {
         self.sync_session(session, out);
         if created {
             self.begin_early_turns(env, session, out);
-        }
-    }
-
-    /// Removes a steering message that the agent has accepted.
-    fn remove_steering_message(&mut self, chat: &Uri, id: PendingMessageId, out: &mut Effects) {
-        let waiting = self
-            .chat(chat)
-            .and_then(|chat| chat.steering_message.as_ref());
-        if waiting.is_some_and(|waiting| waiting.id == id) {
-            let kind = PendingMessageKind::Steering;
-            let removed = PendingMessageRemoved { kind, id };
-            let removed = ChatAction::PendingMessageRemoved(removed);
-            self.originate(chat, removed, out);
         }
     }
 

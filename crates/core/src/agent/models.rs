@@ -83,13 +83,13 @@ impl Host {
             return;
         }
         let models = with_placeholder(provider, models);
-        let mut agents = self.config.agents.iter_mut();
+        let mut agents = self.config.catalog.agents.iter_mut();
         let agent = agents.find(|agent| agent.provider == *provider);
         let Some(agent) = agent.filter(|agent| agent.models != models) else {
             return;
         };
         agent.models = models;
-        let agents = self.config.agents.clone();
+        let agents = self.config.catalog.agents.clone();
         let changed = RootAction::AgentsChanged(AgentsChanged { agents });
         self.originate(&RootChannel.into(), changed, out);
     }

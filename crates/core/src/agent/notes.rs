@@ -1,8 +1,11 @@
 //! Stores the notes of agents across restarts, and imports the history that agents bring.
 
+use std::sync::Arc;
+
 use agenthost_protocol::chat::{ChatAction, ChatState, TurnComplete, TurnStarted};
+use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::session::{MetaChanged, SessionAction};
+use agenthost_protocol::session::{MetaChanged, SessionAction, SessionSummary};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
@@ -10,11 +13,15 @@ use crate::agent::{AgentNotes, ImportedTurn};
 use crate::changeset::turn_edits::strip_edits;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::error::RequestFailure;
 use crate::host::step::Env;
 
 /// The key of the notes in the `_meta` of their session. They are removed with the session,
 /// and a user can find the id of the agent session there to resume it in another program.
 const AGENT_SESSIONS_META_KEY: &str = "agenthost.agentSessions";
+
+/// The property of a session's configuration with the id of the agent session to import.
+const AGENT_SESSION_PROPERTY: &str = "agentSession";
 
 /// Limit for the size of a note; a longer one is ignored.
 const MAX_NOTE_BYTES: usize = 1024;
@@ -57,7 +64,56 @@ impl Host {
             .map(|(chat, note)| (chat.to_string(), Json::from(note)));
         let notes: Object = notes.collect();
         let notes = (!notes.is_empty()).then_some(Json::Object(notes));
-        self.set_session_meta(session, AGENT_SESSIONS_META_KEY, notes, out);
+        self.set_session_meta(session, AGENT_SESSIONS_META_KEY, notes.clone(), out);
+        self.list_agent_sessions(session, notes, out);
+    }
+
+    /// Copies the notes of a session to its summary. Summaries are always in memory, so an agent
+    /// session is found there although its session is not open.
+    fn list_agent_sessions(&mut self, session: &Uri, notes: Option<Json>, out: &mut Effects) {
+        let Some(before) = self.sessions.get(session) else {
+            return;
+        };
+        let mut after = SessionSummary::clone(before);
+        match (notes, &mut after.meta) {
+            (Some(notes), meta) => {
+                let meta = meta.get_or_insert_default();
+                meta.insert(AGENT_SESSIONS_META_KEY.to_owned(), notes);
+            }
+            (None, Some(meta)) => {
+                meta.remove(AGENT_SESSIONS_META_KEY);
+            }
+            (None, None) => {}
+        }
+        self.publish_summary(session, after, out);
+    }
+
+    /// Refuses to import an agent session that a session of the host has already.
+    pub(crate) fn check_agent_session_free(
+        &self,
+        provider: &ProviderId,
+        config: Option<&Object>,
+    ) -> Result<(), RequestFailure> {
+        let wanted = config.and_then(|config| config.get(AGENT_SESSION_PROPERTY)?.as_str());
+        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+            return Ok(());
+        };
+        let has_it = |summary: &&Arc<SessionSummary>| {
+            let notes = summary
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.get(AGENT_SESSIONS_META_KEY)?.as_object());
+            let mut notes = notes.into_iter().flatten();
+            summary.metadata.provider == *provider
+                && notes.any(|(_, note)| note.as_str() == Some(wanted))
+        };
+        match self.sessions.summaries().find(has_it) {
+            Some(summary) => Err(RequestFailure::InvalidParams(format!(
+                "config.{AGENT_SESSION_PROPERTY}: this agent session is already in session `{}`",
+                summary.resource
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Sets one key in the `_meta` of a session; `None` removes it. All other keys stay

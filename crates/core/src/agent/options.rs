@@ -28,12 +28,15 @@ pub(crate) fn restore_agent_options(
     stored: Vec<(ProviderId, AgentOptions)>,
 ) {
     for (provider, options) in stored {
-        let mut agents = config.agents.iter();
+        let mut agents = config.catalog.agents.iter();
         if !agents.any(|agent| agent.provider == provider) {
             continue;
         }
-        config.schemas.insert(provider.clone(), options.schema);
-        let forbidden = config.forbidden_values.entry(provider).or_default();
+        config
+            .catalog
+            .schemas
+            .insert(provider.clone(), options.schema);
+        let forbidden = config.catalog.forbidden_values.entry(provider).or_default();
         for value in options.forbidden {
             if !forbidden.contains(&value) {
                 forbidden.push(value);
@@ -45,10 +48,10 @@ pub(crate) fn restore_agent_options(
 impl Host {
     /// Stores the current options of an agent.
     pub(crate) fn store_agent_options(&self, provider: &ProviderId, out: &mut Effects) {
-        let Some(schema) = self.config.schemas.get(provider) else {
+        let Some(schema) = self.config.catalog.schemas.get(provider) else {
             return;
         };
-        let forbidden = self.config.forbidden_values.get(provider);
+        let forbidden = self.config.catalog.forbidden_values.get(provider);
         let options = AgentOptions {
             schema: schema.clone(),
             forbidden: forbidden.cloned().unwrap_or_default(),

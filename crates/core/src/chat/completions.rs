@@ -346,7 +346,7 @@ mod tests {
     /// VS Code reads the name from `_meta.command` and the text beside it from
     /// `_meta.description`. It sends `_meta` back unchanged.
     #[test]
-    fn a_command_has_its_name_where_vs_code_looks_for_it() {
+    fn command_items_have_the_meta_fields_of_vs_code() {
         let command = SlashCommand {
             name: "fix".to_owned(),
             description: "Fixes it".to_owned(),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_utf16() {
+    fn offsets_count_utf16_units() {
         let found = typed_in("🦀é @src/mä and", 11);
         assert_eq!(found, Some(('@', "src/mä".to_owned(), 4..11)));
         assert!(parse_query("🦀", 1).is_err(), "inside a character");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_something() {
+    fn a_slash_or_at_sign_starts_a_completion() {
         let whole = |text: &str| typed_in(text, utf16_len(text));
         assert_eq!(whole("/"), Some(('/', String::new(), 0..1)));
         assert_eq!(whole("  /fix"), Some(('/', "fix".to_owned(), 2..6)));

@@ -229,18 +229,20 @@ impl Host {
                 Arc::make_mut(summary).movable = Some(false);
             }
         }
-        let state = SessionState {
+        let mut state = SessionState {
             default_chat: Some(chat.clone()),
             config,
             chats: party.chats.iter().cloned().collect(),
             ..session::new_session_state(env, &session, provider, directories)
         };
+        self.title_moved_session(&session, chat, &mut state);
         let listed = session::new_session_summary(env, &session, &state);
         self.create_channel(&session, Some(&session), state.into(), out);
         self.create_annotations(&session, out);
         let listed = Arc::new(listed);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(StoreWrite::Session(Arc::clone(&listed)));
+        self.store_environment(&session, None, Some(&party.from), out);
         self.detach_chats(&party, &session, out);
         self.announce_session(&listed, out);
         self.sync_session(&party.from, out);

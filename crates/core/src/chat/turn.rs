@@ -11,6 +11,7 @@ pub(crate) mod command_turn;
 pub(crate) mod early_start;
 pub(crate) mod pending_prompt;
 pub(crate) mod response_size;
+pub(crate) mod steering_messages;
 pub(crate) mod unfinished_calls;
 pub(crate) mod usage;
 
@@ -33,6 +34,7 @@ use crate::chat::turn::checkpoint_barrier::CheckpointBarrier;
 use crate::chat::turn::command_turn::CommandRun;
 use crate::chat::turn::pending_prompt::{MessageSenders, PendingPrompt};
 use crate::chat::turn::response_size::ResponseUsages;
+use crate::chat::turn::steering_messages::QueuedSteering;
 use crate::chat::turn::unfinished_calls::TurnEnd;
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -48,6 +50,7 @@ pub(crate) struct TurnTable {
     /// Effects that wait for the checkpoint before their turn, by chat.
     barriers: BTreeMap<Uri, CheckpointBarrier>,
     senders: MessageSenders,
+    pub(crate) queued_steering: QueuedSteering,
     /// Sizes of the responses of active turns.
     response_sizes: ResponseUsages,
     /// Commands of command turns, by terminal.
@@ -92,6 +95,7 @@ impl TurnTable {
     /// Drops the data of a chat whose channel was removed.
     pub(crate) fn forget_chat(&mut self, chat: &Uri) {
         self.response_sizes.remove(chat);
+        self.queued_steering.take(chat);
         self.interrupted_chats.remove(chat);
     }
 }
@@ -164,6 +168,7 @@ impl Host {
         };
         self.originate(chat, action, out);
         self.turns.prompts.remove(chat);
+        self.turns.queued_steering.take(chat);
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         self.sync_input_needed_of(chat, out);
@@ -188,23 +193,6 @@ impl Host {
             self.start_unsent_steering(env, chat, out);
             self.start_queued(env, chat, out);
         }
-    }
-
-    /// Starts a turn with the steering message that the agent has not accepted, if there is
-    /// one.
-    fn start_unsent_steering(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
-        let state = self.chat(chat);
-        let Some(unsent_steering) = state.and_then(|state| state.steering_message.clone()) else {
-            return;
-        };
-        let removed = PendingMessageRemoved {
-            kind: PendingMessageKind::Steering,
-            id: unsent_steering.id.clone(),
-        };
-        self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
-        let message = Arc::clone(&unsent_steering.message);
-        let source = TurnSource::Steering(unsent_steering.id.clone());
-        self.start_turn(env, chat, message, source, out);
     }
 
     /// Cancels the active turn of a chat, if there is one.

@@ -190,7 +190,7 @@ impl Host {
 
     /// Finds a protected resource among those of all agents.
     fn find_protected_resource(&self, resource: &str) -> Option<&ProtectedResource> {
-        let agents = self.config.agents.iter();
+        let agents = self.config.catalog.agents.iter();
         let mut all = agents.flat_map(|agent| agent.protected_resources.iter().flatten());
         all.find(|one| one.resource == resource)
     }

@@ -131,8 +131,8 @@ impl Host {
         } = cursor;
         let known = self.channels.get(channel);
         let known = known.is_some_and(|channel| channel.created_seq < *seen);
-        let record = self.clients.clients.get(client);
-        let windowed = record.is_some_and(|client| client.record.windowed.contains(channel));
+        let record = self.clients.record(client);
+        let windowed = record.is_some_and(|record| record.windowed.contains(channel));
         known && !windowed && self.has_actions_since(client, *seen)
     }
 

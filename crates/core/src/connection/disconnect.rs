@@ -13,7 +13,12 @@ use crate::host::step::Env;
 impl Host {
     /// Handles a closed connection: cancels its requests and subscriptions, and starts the
     /// grace period if it was the last one of its client.
-    pub(crate) fn handle_disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+    pub(crate) fn handle_disconnect(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        out: &mut Effects,
+    ) {
         self.drop_access_requests(connection, out);
         let detached = self.clients.detach(connection);
         self.fail_requests_of(connection, out);
@@ -24,6 +29,11 @@ impl Host {
             self.stop_idle_watch(&uri, out);
         }
         if let Some((client, departure)) = detached.departed_client {
+            let record = self.clients.record(&client);
+            if record.is_some_and(|record| self.clients.revoked.contains(&record.principal)) {
+                self.forget_client(env, &client, departure, out);
+                return;
+            }
             let ended = Input::GraceExpired {
                 client,
                 grace_period: departure,

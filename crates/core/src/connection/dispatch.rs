@@ -3,6 +3,7 @@
 use agenthost_protocol::action::{Action, ActionOrigin, RawAction, ReceivedAction};
 use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::connection::DispatchActionParams;
+use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::terminal::TerminalAction;
@@ -95,9 +96,16 @@ impl Host {
                 self.write_input(connection, channel, &input, origin.clone(), out);
                 None
             }
-            Ok(action) => self
-                .accept_action(env, channel, action, origin.clone(), out)
-                .err(),
+            Ok(action) => {
+                let form = completed_form(&action).cloned();
+                let refused = self
+                    .accept_action(env, channel, action, origin.clone(), out)
+                    .err();
+                if let (None, Some(form)) = (&refused, form) {
+                    self.record_form_answer(connection, client, channel, &form, out);
+                }
+                refused
+            }
             Err(refusal) => Some(refusal),
         }
     }
@@ -131,5 +139,14 @@ impl Host {
             Outcome::WrongChannel => Err(Refusal::WrongChannel(name)),
             Outcome::Invalid(reason) => Err(Refusal::Invalid(reason.to_string())),
         }
+    }
+}
+
+/// Returns the form that an action answers.
+fn completed_form(action: &Action) -> Option<&InputRequestId> {
+    if let Action::Chat(ChatAction::InputCompleted(completed)) = action {
+        Some(&completed.request_id)
+    } else {
+        None
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::connection::{
     InitializeParams, InitializeResult, ReconnectParams, ReconnectSnapshot,
 };
@@ -9,16 +10,22 @@ use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::{Release, Version};
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::chat::completions;
 use crate::chat::turn::command_turn::COMMAND_PREFIX;
-use crate::connection::registry::{ClientRecord, GracePeriodId};
+use crate::connection::registry::ClientRecord;
 use crate::host::Host;
 use crate::host::effect::{AppVisibility, Effects, ResponseBody, StoreWrite};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::policy;
+use crate::policy::scope::AccessScope;
+
+/// The `_meta` key of the result of `initialize` for the scope of the connection. A client without
+/// it may do everything.
+const SCOPE_META_KEY: &str = "agenthost.scope";
 
 /// Method by which a reconnecting client catches up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,18 +70,21 @@ impl Host {
         }
         // The same client would have reconnected, so this is another program with the same
         // client id.
-        let before = self.cloned_record(&params.client_id);
+        let present = self.clients.clients.get(&params.client_id);
+        let present = present.map(|client| &client.record);
+        // A remembered client may have started over. Its record is replaced, except for what
+        // protects a program that still reconnects with the same client id.
+        let before = self.clients.record(&params.client_id);
+        let windowed = before.map_or_else(BTreeSet::new, |before| before.windowed.clone());
         let record = ClientRecord {
-            shared: before.is_some(),
-            epoch: before
-                .as_ref()
-                .map_or(self.log.epochs.current, |before| before.epoch),
+            shared: present.is_some(),
+            epoch: present.map_or(self.log.epochs.current, |before| before.epoch),
             principal,
             version: version.to_owned(),
             capabilities: params.capabilities.unwrap_or_default(),
             locale: params.locale,
             info: params.client_info,
-            windowed: before.map_or_else(BTreeSet::new, |before| before.windowed),
+            windowed,
         };
         out.write(StoreWrite::Client(
             params.client_id.clone(),
@@ -101,8 +111,15 @@ impl Host {
             terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
             telemetry: None,
             automations: None,
-            meta: None,
+            meta: self.handshake_meta(connection),
         })))
+    }
+
+    /// Returns the `_meta` of the handshake: the scope, unless the connection has all rights.
+    fn handshake_meta(&self, connection: ConnectionId) -> Option<Meta> {
+        let scope = self.clients.connections.get(&connection)?.peer.scope;
+        let entry = (SCOPE_META_KEY.to_owned(), Json::from(scope.name()));
+        (scope < AccessScope::Terminal).then(|| Meta::new(Object::from_iter([entry])))
     }
 
     /// Reconnects a client with one cursor for all channels. An error does not close the
@@ -167,13 +184,10 @@ impl Host {
             let channel = self.channels.get(channel);
             channel.is_none_or(|channel| is_root || channel.created_seq < seen)
         };
-        let client = self.clients.clients.get(&params.client_id);
-        let windowed = client.is_some_and(|client| {
-            let windowed = &client.record.windowed;
-            params
-                .subscriptions
-                .iter()
-                .any(|channel| windowed.contains(channel))
+        let record = self.clients.record(&params.client_id);
+        let windowed = record.is_some_and(|record| {
+            let mut channels = params.subscriptions.iter();
+            channels.any(|channel| record.windowed.contains(channel))
         });
         let kept = self.has_actions_since(&params.client_id, seen);
         kept && !windowed && params.subscriptions.iter().all(known)
@@ -182,8 +196,8 @@ impl Host {
     /// Returns `true` if the log has all actions after `seen`, and the client can have
     /// received that number from this log (REC-3, REC-4).
     pub(crate) fn has_actions_since(&self, client: &ClientId, seen: ServerSeq) -> bool {
-        let client = self.clients.clients.get(client);
-        let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
+        let record = self.clients.record(client);
+        let attached = record.map_or(ServerSeq(0), |record| record.epoch);
         self.log.log_start <= seen && self.log.epochs.may_have_seen(seen, attached, self.log.seq)
     }
 
@@ -206,6 +220,8 @@ impl Host {
 
     /// Attaches a reconnecting client. From now on it has the whole state of each chat it
     /// subscribes to, and has seen numbers of the current epoch.
+    ///
+    /// The store learns that a remembered client is present again.
     pub(crate) fn attach_returning_client(
         &mut self,
         connection: ConnectionId,
@@ -217,6 +233,8 @@ impl Host {
         let stale = !record.shared && record.epoch != self.log.epochs.current;
         if windowed || stale {
             record.epoch = self.log.epochs.current;
+        }
+        if windowed || stale || self.clients.remembered_record(client).is_some() {
             let kept = Box::new(record.clone());
             out.write(StoreWrite::Client(client.clone(), kept));
         }
@@ -232,22 +250,8 @@ impl Host {
         }
     }
 
-    pub(crate) fn expire_grace_period(
-        &mut self,
-        env: &Env,
-        client: &ClientId,
-        grace_period: GracePeriodId,
-        out: &mut Effects,
-    ) {
-        if self.clients.remove_expired(client, grace_period) {
-            out.write(StoreWrite::ClientRemoved(client.clone()));
-            self.leave_unsubscribed_sessions(env, client, out);
-            self.dispose_provisional(client, out);
-        }
-    }
-
     fn cloned_record(&self, client: &ClientId) -> Option<ClientRecord> {
-        Some(self.clients.clients.get(client)?.record.clone())
+        self.clients.record(client).cloned()
     }
 
     fn principal_at(

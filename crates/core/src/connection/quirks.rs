@@ -237,7 +237,7 @@ impl Host {
         if self.originate(&session, checked.clone(), out) {
             self.react(env, &session, &checked, out);
         }
-        self.publish_unlogged(&[connection], chat, checked, Some(origin), out);
+        self.echo_unlogged(connection, chat, checked, origin, out);
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
 use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 
@@ -70,6 +71,14 @@ impl ClientRecord {
     }
 }
 
+/// A client that the store remembers: it left longer ago than the grace period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RememberedClient {
+    pub record: ClientRecord,
+    /// The end of its grace period.
+    pub left_at: Millis,
+}
+
 /// A client that is connected or in its grace period.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientEntry {
@@ -104,11 +113,15 @@ pub(crate) struct ConnectionEntry {
     pub(crate) reconnect_refused: bool,
 }
 
-/// All known clients and open connections.
+/// All present clients and open connections. Clients that left longer ago are only in the store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClientRegistry {
     pub(crate) connections: BTreeMap<ConnectionId, ConnectionEntry>,
     pub(crate) clients: BTreeMap<ClientId, ClientEntry>,
+    /// The remembered client that the next handshake concerns, loaded from the store.
+    returning: Option<(ClientId, ClientRecord)>,
+    /// Devices that were revoked in this run. Their clients are not remembered.
+    pub(crate) revoked: BTreeSet<Principal>,
     /// The latest grace period. Clients from the store, from before the host started, are
     /// in the first.
     last_grace_period: GracePeriodId,
@@ -120,11 +133,27 @@ impl ClientRegistry {
         self.connections.get(&connection)?.client.as_ref()
     }
 
+    /// Sets the remembered client that the next handshake concerns.
+    pub(crate) fn set_returning(&mut self, returning: Option<(ClientId, ClientRecord)>) {
+        self.returning = returning;
+    }
+
+    /// Returns the record of a client that is present, or that was loaded for this handshake.
+    pub(crate) fn record(&self, id: &ClientId) -> Option<&ClientRecord> {
+        let present = self.clients.get(id).map(|client| &client.record);
+        present.or_else(|| self.remembered_record(id))
+    }
+
+    /// Returns the record of a client that is not present, and that was loaded for this handshake.
+    pub(crate) fn remembered_record(&self, id: &ClientId) -> Option<&ClientRecord> {
+        let (returning, record) = self.returning.as_ref()?;
+        (returning == id && !self.clients.contains_key(id)).then_some(record)
+    }
+
     /// Returns `true` if the client id belongs to another principal.
     pub(crate) fn is_owned_by_other(&self, id: &ClientId, principal: &Principal) -> bool {
-        self.clients
-            .get(id)
-            .is_some_and(|client| client.record.principal != *principal)
+        self.record(id)
+            .is_some_and(|record| record.principal != *principal)
     }
 
     /// Assigns a connection to its client.
@@ -133,6 +162,7 @@ impl ClientRegistry {
             connection.client = Some(id.clone());
             connection.release = record.release();
         }
+        self.returning = None;
         let client = self
             .clients
             .entry(id.clone())

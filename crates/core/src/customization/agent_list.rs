@@ -26,7 +26,7 @@ impl Host {
     ) {
         // If there were unpublished changes before, the debounce timer is already running.
         let gathering = self.has_unpublished_agents();
-        let agents = self.config.agents.iter_mut();
+        let agents = self.config.catalog.agents.iter_mut();
         for shown in agents.flat_map(|agent| agent.customizations.iter_mut().flatten()) {
             let read = all.iter().find(|read| read.id() == shown.id());
             if let Some(read) = read.filter(|read| is_loaded_container(read) && *read != shown) {
@@ -41,7 +41,7 @@ impl Host {
     /// Publishes the agent list if it has changed.
     pub(crate) fn publish_agent_list(&mut self, out: &mut Effects) {
         if self.has_unpublished_agents() {
-            let agents = self.config.agents.clone();
+            let agents = self.config.catalog.agents.clone();
             let changed = RootAction::AgentsChanged(AgentsChanged { agents });
             self.originate(&RootChannel.into(), changed, out);
         }
@@ -50,7 +50,7 @@ impl Host {
     /// Returns `true` if the agents differ from those in the root state.
     fn has_unpublished_agents(&self) -> bool {
         let root = self.root();
-        root.is_some_and(|root| root.agents != self.config.agents)
+        root.is_some_and(|root| root.agents != self.config.catalog.agents)
     }
 }
 

@@ -25,7 +25,7 @@ impl Host {
     /// Returns `true` if the agent of a session supports customizations.
     pub(crate) fn is_customizable(&self, session: &Uri) -> bool {
         let state = self.session(session);
-        let customizable = self.config.customizable.as_ref();
+        let customizable = self.config.catalog.customizable.as_ref();
         let both = state.zip(customizable);
         both.is_some_and(|(state, customizable)| customizable.contains(&state.metadata.provider))
     }

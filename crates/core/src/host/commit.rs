@@ -171,6 +171,22 @@ impl Host {
         }
     }
 
+    /// Echoes an action to its sender alone, without logging it. A sender that is not subscribed
+    /// gets no echo, as for every action.
+    pub(crate) fn echo_unlogged(
+        &mut self,
+        sender: ConnectionId,
+        channel: &Uri,
+        action: impl Into<Action>,
+        origin: ActionOrigin,
+        out: &mut Effects,
+    ) {
+        let entry = self.channels.get(channel);
+        let is_subscribed = entry.is_some_and(|entry| entry.subscribers.contains_key(&sender));
+        let to: &[ConnectionId] = if is_subscribed { &[sender] } else { &[] };
+        self.publish_unlogged(to, channel, action, Some(origin), out);
+    }
+
     /// Creates a channel with its first state.
     pub(crate) fn create_channel(
         &mut self,

@@ -27,6 +27,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::AgentCommand;
+use crate::agent::environment::SessionEnvironment;
 use crate::agent::options::AgentOptions;
 use crate::changeset::driver::ChangeJob;
 use crate::chat::completions::FileSearch;
@@ -89,8 +90,27 @@ pub enum StoreWrite {
     SessionUnlisted(RemovedSession),
     /// Stores the record of a client.
     Client(ClientId, Box<ClientRecord>),
+    /// Records that the grace period of a client has ended. The host does not keep the record in
+    /// memory any longer.
+    ClientReleased(ClientId, Millis),
+    /// Limits the released clients.
+    ClientsPruned {
+        /// Clients that were released until then are deleted.
+        left_until: Millis,
+        /// At most this many are kept, the latest ones.
+        max_clients: usize,
+    },
     /// Deletes the record of a client.
     ClientRemoved(ClientId),
+    /// Stores the environment variables of a session.
+    SessionEnvironment {
+        session: Uri,
+        environment: SessionEnvironment,
+    },
+    /// Gives a session the environment variables of another one, if that has any.
+    SessionEnvironmentCopied { from: Uri, to: Uri },
+    /// Deletes the records of all clients of a principal.
+    PrincipalForgotten(Principal),
     /// Stores the options that an agent offers.
     AgentOptions(ProviderId, Box<AgentOptions>),
 }

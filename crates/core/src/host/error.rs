@@ -78,6 +78,9 @@ pub enum RequestFailure {
          the limit in the configuration"
     )]
     TooManySessions(usize),
+    /// The host can't store the effects of the message, for this reason.
+    #[error("the host can't store changes: {0}; nothing was changed")]
+    NotStored(String),
     /// The parameters of the request are invalid.
     #[error("{0}")]
     InvalidParams(String),
@@ -110,7 +113,7 @@ impl From<RequestFailure> for RpcError {
             }
             RequestFailure::FileExists(_) => ErrorCode::AlreadyExists,
             RequestFailure::FileChanged(_) => ErrorCode::Conflict,
-            RequestFailure::Internal(_) => ErrorCode::InternalError,
+            RequestFailure::Internal(_) | RequestFailure::NotStored(_) => ErrorCode::InternalError,
             RequestFailure::NotInitialized | RequestFailure::AlreadyInitialized => {
                 ErrorCode::InvalidRequest
             }

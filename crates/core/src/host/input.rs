@@ -1,11 +1,12 @@
 //! Inputs: the events that the host handles.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agenthost_protocol::action::RawAction;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::ReconnectParams;
-use agenthost_protocol::ids::{ClientId, ClientSeq, OperationId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ClientSeq, OperationId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::resource::ResourceChange;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::session::SessionInputRequest;
@@ -19,8 +20,9 @@ use crate::changeset::driver::{
 use crate::chat::completions::{FileMatch, FileSearch};
 use crate::connection::auth::TokenKey;
 use crate::connection::host_requests::RawResponse;
-use crate::connection::registry::{GracePeriodId, PeerIdentity};
+use crate::connection::registry::{GracePeriodId, PeerIdentity, Principal, RememberedClient};
 use crate::customization::driver::CustomizationEvent;
+use crate::host::config::AgentCatalog;
 use crate::host::effect::ResponseBody;
 use crate::host::error::RequestFailure;
 use crate::resource::watches::WatchRequest;
@@ -51,11 +53,30 @@ pub enum Input {
         /// The decoded message, or the decoding error.
         message: ClientMessage,
     },
+    /// A message was handled, but its effects could not be stored. The host is in the state
+    /// before the message.
+    NotStored {
+        connection: ConnectionId,
+        message: ClientMessage,
+        /// The reason, for the user.
+        problem: String,
+    },
+    /// The host can't store changes any more, for this reason, or can store them again.
+    StorageChanged { problem: Option<String> },
     /// A connection was closed.
     Disconnected {
         /// The connection that was closed.
         connection: ConnectionId,
     },
+    /// The store was searched for a client that is not present, see
+    /// [`Host::missing_client`](crate::Host::missing_client).
+    ClientLoaded {
+        client: ClientId,
+        /// The client, if the store remembers it.
+        remembered: Option<Box<RememberedClient>>,
+    },
+    /// A paired device was revoked.
+    PrincipalRevoked(Principal),
     /// An event of an agent.
     Agent {
         /// The session of the agent.
@@ -187,6 +208,13 @@ pub enum Input {
     },
     /// The debounce delay of the agent list has passed.
     AgentListDebounced,
+    /// Agents were installed, removed or configured.
+    AgentsReplaced {
+        /// All agents.
+        catalog: Box<AgentCatalog>,
+        /// Agents of the catalog that are new or configured differently.
+        changed: BTreeSet<ProviderId>,
+    },
     /// A resource watch has started or has failed.
     WatchStarted {
         /// The watch that was requested.

@@ -98,6 +98,10 @@ impl Host {
             | Input::PreviewDue { .. }
             | Input::Connected { .. }
             | Input::Disconnected { .. }
+            | Input::ClientLoaded { .. }
+            | Input::NotStored { .. }
+            | Input::StorageChanged { .. }
+            | Input::PrincipalRevoked(_)
             | Input::GraceExpired { .. }
             | Input::TokenExpired { .. }
             | Input::LogCompacted { .. }
@@ -108,6 +112,7 @@ impl Host {
             | Input::AccessRequestTimedOut { .. }
             | Input::CallAnnouncementTimedOut { .. }
             | Input::AgentListDebounced
+            | Input::AgentsReplaced { .. }
             | Input::FilesChanged { .. }
             | Input::WatchIdleTimedOut { .. }
             | Input::HostRequestTimedOut { .. }

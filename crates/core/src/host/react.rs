@@ -141,31 +141,10 @@ impl Host {
         self.checkpoint_turn(chat, &start.turn_id, CheckpointId::BeforeTurn, out);
         if let Some(line) = parse_command(&start.message) {
             self.run_command(env, chat, &start.turn_id, line, out);
+            self.forward_steering(chat, out);
             return;
         }
         self.start_prompt(env, chat, start, out);
-    }
-
-    /// Sends the steering message of a chat to its agent. It stays pending while the agent has
-    /// no active turn (PEN-5, PEN-6).
-    pub(crate) fn forward_steering(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(state) = self
-            .chat(chat)
-            .filter(|_| !self.has_pending_prompt(chat) && !self.waits_for_session(chat))
-        else {
-            return;
-        };
-        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message)
-            && !self.runs_command_turn(chat)
-        {
-            let steer = AgentCommand::Steer {
-                chat: chat.clone(),
-                turn: turn.id.clone(),
-                id: waiting.id.clone(),
-                message: Arc::clone(&waiting.message),
-            };
-            self.send_agent_command(chat, steer, out);
-        }
     }
 
     pub(crate) fn send_decision(

@@ -1,7 +1,9 @@
 //! The settings of the host that clients can change.
 //!
 //! The root state contains only the values that a user has chosen. The schema depends on the
-//! program and its agents, so it is updated at every start.
+//! program and its agents, so it is updated at every start and when the agents change.
+
+mod storage;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +20,7 @@ use crate::host::effect::Effects;
 use crate::resource::uris;
 use crate::resource::{FileAccess, GrantedRoot};
 use crate::session::config::{ConfigValueError, check_value};
+use storage::STORAGE_PROBLEM_SETTING;
 
 /// The agent of sessions that name none.
 const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
@@ -94,40 +97,55 @@ impl Host {
         roots
     }
 
-    /// Updates the settings schema to that of the program. No action can carry a schema
-    /// (ROOT-20), so clients see it in their next snapshot. Values that no longer fit are
-    /// removed with an action.
+    /// Updates the settings to the schema of the program. Values that no longer fit are removed
+    /// with an action.
     pub(crate) fn refresh_settings(&mut self, out: &mut Effects) {
-        let channel = Uri::from(RootChannel);
-        let Some(root) = self.root() else {
+        self.refresh_settings_schema(out);
+        let config = self.root().and_then(|root| root.config.as_ref());
+        let Some(RootConfigState { schema, values }) = config else {
             return;
         };
-        let schema = settings_schema(&self.config.agents);
-        let before = root.config.as_ref();
-        let values = before
-            .map(|config| config.values.clone())
-            .unwrap_or_default();
-        let fitting: Object = values
-            .clone()
-            .into_iter()
-            .filter(|(key, value)| check_setting(&schema, key, value).is_ok())
+        let is_fitting =
+            |(key, value): &(&String, &Json)| check_setting(schema, key, value).is_ok();
+        let fitting = values.iter().filter(is_fitting);
+        let fitting: Object = fitting
+            .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        if before.is_none_or(|config| config.schema != schema) {
-            let mut root = root.clone();
-            root.config = Some(RootConfigState {
-                schema,
-                values: values.clone(),
-            });
-            // The channel is recreated before the first subscription, so no subscriber is lost.
-            self.remove_channel(&channel, out);
-            self.create_channel(&channel, None, root.into(), out);
-        }
-        if fitting != values {
+        if fitting != *values {
             let changed = RootAction::ConfigChanged(RootConfigChanged {
                 config: fitting,
                 replace: Some(true),
             });
-            self.originate(&channel, changed, out);
+            self.originate(&RootChannel.into(), changed, out);
+        }
+    }
+
+    /// Updates the settings schema to that of the program and its agents. No action can carry a
+    /// schema (ROOT-20), so clients see it in their next snapshot.
+    pub(crate) fn refresh_settings_schema(&mut self, out: &mut Effects) {
+        let channel = Uri::from(RootChannel);
+        let Some(root) = self.root() else {
+            return;
+        };
+        let schema = settings_schema(&self.config.catalog.agents);
+        let before = root.config.as_ref();
+        if before.is_some_and(|config| config.schema == schema) {
+            return;
+        }
+        let values = before.map(|config| config.values.clone());
+        let mut root = root.clone();
+        root.config = Some(RootConfigState {
+            schema,
+            values: values.unwrap_or_default(),
+        });
+        // The channel is created again, because the schema changes without an action. Its
+        // subscribers stay.
+        let entry = self.channels.get_mut(&channel);
+        let subscribers = entry.map(|entry| std::mem::take(&mut entry.subscribers));
+        self.remove_channel(&channel, out);
+        self.create_channel(&channel, None, root.into(), out);
+        if let Some(entry) = self.channels.get_mut(&channel) {
+            entry.subscribers = subscribers.unwrap_or_default();
         }
     }
 }
@@ -193,6 +211,14 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
         read_only: Some(true),
         ..ConfigPropertySchema::new("array", "Requested folders")
     };
+    let storage = ConfigPropertySchema {
+        description: Some(
+            "The reason why the host can't store changes at present, for example a full disk."
+                .to_owned(),
+        ),
+        read_only: Some(true),
+        ..ConfigPropertySchema::new("string", "Storage problem")
+    };
     let trusted = ConfigPropertySchema {
         description: Some(
             "Hooks and MCP servers of workspaces and clients that may run; `agenthost \
@@ -223,6 +249,7 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
                 folders("Writable folders", "change"),
             ),
             (REQUESTED_FOLDERS_SETTING.to_owned(), requested),
+            (STORAGE_PROBLEM_SETTING.to_owned(), storage),
             (ENABLEMENT_SETTING.to_owned(), decisions),
             (TRUSTED_CODE_SETTING.to_owned(), trusted),
             (DEFAULT_AGENT_SETTING.to_owned(), agent),

@@ -56,7 +56,17 @@ impl Host {
                 connection,
                 message,
             } => self.handle_message(env, connection, message, out),
-            Input::Disconnected { connection } => self.handle_disconnect(connection, out),
+            Input::Disconnected { connection } => self.handle_disconnect(env, connection, out),
+            Input::NotStored {
+                connection,
+                message,
+                problem,
+            } => self.refuse_unstorable(connection, message, &problem, out),
+            Input::StorageChanged { problem } => self.publish_storage_problem(problem, out),
+            Input::ClientLoaded { client, remembered } => {
+                self.handle_client_loaded(env, client, remembered.map(|client| *client));
+            }
+            Input::PrincipalRevoked(principal) => self.revoke_principal(env, principal, out),
             Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),
             Input::GraceExpired {
                 client,
@@ -109,6 +119,9 @@ impl Host {
             }
             Input::Mcp { session, event } => self.handle_mcp_event(env, &session, event, out),
             Input::AgentListDebounced => self.publish_agent_list(out),
+            Input::AgentsReplaced { catalog, changed } => {
+                self.replace_agents(*catalog, &changed, out);
+            }
             Input::CallAnnouncementTimedOut { call } => self.announcement_timed_out(env, call, out),
             Input::WatchStarted { request, outcome } => {
                 self.handle_watch_started(*request, outcome, out)

@@ -1,4 +1,5 @@
-//! The client that answered the request of a tool call, in the `_meta` of the call.
+//! The client that answered a request: of a tool call in the `_meta` of the call, of a form in the
+//! `_meta` of the session.
 //!
 //! All clients show the name, so neither a client nor an agent chooses the entry: the host drops
 //! it from their actions and writes its own.
@@ -6,17 +7,25 @@
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatAction, ToolCall, ToolCallTarget};
 use agenthost_protocol::common::Meta;
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, InputRequestId};
 use agenthost_protocol::label::clean_label;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::host::Host;
+use crate::host::effect::Effects;
 use crate::host::input::ConnectionId;
 
 /// Key in `_meta` of a tool call for the client that answered: an object with `name` and
 /// `clientId`.
 const ANSWERED_BY_META_KEY: &str = "agenthost.answeredBy";
+
+/// Key in `_meta` of a session for the clients that answered its forms: a list of objects with
+/// `chat`, `requestId`, `name` and `clientId`, the latest last.
+const ANSWERED_FORMS_META_KEY: &str = "agenthost.answeredForms";
+
+/// Maximum number of forms in that list; older entries are dropped.
+const MAX_ANSWERED_FORMS: usize = 20;
 
 /// Maximum length of the name of a client, in characters.
 const MAX_CLIENT_NAME_CHARS: usize = 60;
@@ -57,12 +66,39 @@ impl Host {
         // The reducer replaces the whole object.
         let before = call.and_then(ToolCall::head);
         let before = before.and_then(|head| head.meta.clone());
-        let mut entry = Object::new();
-        entry.insert("name".to_owned(), Json::from(name));
-        entry.insert("clientId".to_owned(), Json::from(client.as_str()));
+        let entry = client_entry(client, name);
         let mut meta = target.meta.take().or(before).unwrap_or_default();
         meta.insert(ANSWERED_BY_META_KEY.to_owned(), Json::Object(entry));
         target.meta = Some(meta);
+    }
+
+    /// Records the sender of the answer to a form in the `_meta` of the session: a form has none
+    /// of its own.
+    pub(crate) fn record_form_answer(
+        &mut self,
+        connection: ConnectionId,
+        client: &ClientId,
+        chat: &Uri,
+        request: &InputRequestId,
+        out: &mut Effects,
+    ) {
+        let (Some(session), Some(name)) = (
+            self.session_of(chat).cloned(),
+            self.display_name(connection, client),
+        ) else {
+            return;
+        };
+        let meta = self.session(&session).and_then(|state| state.meta.as_ref());
+        let known = meta.and_then(|meta| meta.get(ANSWERED_FORMS_META_KEY)?.as_array());
+        let mut forms = known.cloned().unwrap_or_default();
+        let too_many = (forms.len() + 1).saturating_sub(MAX_ANSWERED_FORMS);
+        forms.drain(..too_many);
+        let mut entry = client_entry(client, name);
+        entry.insert("chat".to_owned(), Json::from(chat.as_str()));
+        entry.insert("requestId".to_owned(), Json::from(request.as_str()));
+        forms.push(Json::Object(entry));
+        let forms = Some(Json::Array(forms));
+        self.set_session_meta(&session, ANSWERED_FORMS_META_KEY, forms, out);
     }
 
     /// Makes an action keep the answering client of its tool call: the `_meta` of the action
@@ -98,6 +134,13 @@ impl Host {
         });
         names.find(|name| !name.is_empty())
     }
+}
+
+fn client_entry(client: &ClientId, name: String) -> Object {
+    let mut entry = Object::new();
+    entry.insert("name".to_owned(), Json::from(name));
+    entry.insert("clientId".to_owned(), Json::from(client.as_str()));
+    entry
 }
 
 fn set_entry(meta: &mut Meta, entry: Option<Json>) {

@@ -34,7 +34,7 @@ const MAX_CLOCK_AHEAD_MS: i64 = 60_000;
 const MAX_CLOCK_BEHIND_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Maximum number of queued messages per chat.
-const MAX_QUEUED_MESSAGES: usize = 100;
+pub(crate) const MAX_QUEUED_MESSAGES: usize = 100;
 
 /// The chat of an action, with its session and agent.
 pub(super) struct ChatActionContext<'a> {
@@ -247,7 +247,7 @@ fn check_queue_capacity(
     };
     let new = queue.find(|message| message.id == *id).is_none();
     if kind == PendingMessageKind::Queued && new && queue.len() >= MAX_QUEUED_MESSAGES {
-        let reason = format!("a chat has at most {MAX_QUEUED_MESSAGES} queued messages");
+        let reason = format!("the queue of the chat is full ({MAX_QUEUED_MESSAGES} messages)");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_what_they_say() {
+    fn texts_are_checked_against_their_format() {
         let good = [
             ("email", "ada@example.org"),
             ("uri", "https://example.org/x?y"),

@@ -65,7 +65,7 @@ mod tests {
     /// Uses a schema of its own, because no setting of the host is required. The rules are
     /// those of the protocol.
     #[test]
-    fn what_is_shown_only_stays() {
+    fn read_only_settings_cannot_be_changed() {
         let config: RootConfigState = wire::from_str(
             r#"{"schema": {"type": "object", "required": ["b"], "properties": {
                 "a": {"type": "string", "title": "A", "readOnly": true},

@@ -114,7 +114,7 @@ impl Host {
         }
     }
 
-    fn check_scope(
+    pub(crate) fn check_scope(
         &self,
         connection: ConnectionId,
         what: &'static str,

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_have_schemes_of_the_list() {
+    fn only_listed_schemes_are_links() {
         let good = [
             "https://example.org/a?b#c",
             "HTTP://example.org",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_sent_to_the_web_only() {
+    fn only_http_urls_are_web_pages() {
         for uri in ["https://example.org", "http://127.0.0.1:1/x"] {
             assert!(is_web_page(&Uri::from(uri)), "{uri}");
         }

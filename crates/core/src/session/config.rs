@@ -40,17 +40,17 @@ impl Host {
         let provider = state.metadata.provider.clone();
         let current = values.clone();
         let changed = state.config.as_ref().and_then(|config| {
-            let theirs = self.config.schemas.get(&provider);
+            let theirs = self.config.catalog.schemas.get(&provider);
             let theirs =
                 |key: &String| theirs.is_some_and(|schema| schema.properties.contains_key(key));
             diff_config_values(config, theirs, values)
         });
         schema.properties.truncate(MAX_CONFIG_PROPERTIES);
-        let before = self.config.schemas.get(&provider);
+        let before = self.config.catalog.schemas.get(&provider);
         add_defaults(&mut schema, before, &current);
         self.update_models(&provider, &schema, out);
-        let is_new = self.config.schemas.get(&provider) != Some(&schema);
-        self.config.schemas.insert(provider.clone(), schema);
+        let is_new = self.config.catalog.schemas.get(&provider) != Some(&schema);
+        self.config.catalog.schemas.insert(provider.clone(), schema);
         if is_new {
             self.store_agent_options(&provider, out);
         }
@@ -152,7 +152,11 @@ impl Host {
 
     /// Returns the values that belong to the schema of the agent.
     pub(crate) fn agent_config_values(&self, session: &SessionState) -> Option<Object> {
-        let schema = self.config.schemas.get(&session.metadata.provider)?;
+        let schema = self
+            .config
+            .catalog
+            .schemas
+            .get(&session.metadata.provider)?;
         let values = session.config.as_ref()?.values.iter();
         let its = values.filter(|(key, _)| schema.properties.contains_key(*key));
         Some(
@@ -169,7 +173,7 @@ impl Host {
         directory: Option<&Uri>,
     ) -> Result<SessionConfigSchema, RequestFailure> {
         let agent = self.find_agent(provider)?;
-        let schema = self.config.schemas.get(&agent.provider).cloned();
+        let schema = self.config.catalog.schemas.get(&agent.provider).cloned();
         let mut schema = schema.unwrap_or_else(|| SessionConfigSchema {
             r#type: "object".to_owned(),
             properties: Default::default(),

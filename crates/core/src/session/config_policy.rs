@@ -30,8 +30,9 @@ impl Host {
         };
         let provider = state.metadata.provider.clone();
         values.truncate(MAX_FORBIDDEN_VALUES);
-        let is_new = self.config.forbidden_values.get(&provider) != Some(&values);
+        let is_new = self.config.catalog.forbidden_values.get(&provider) != Some(&values);
         self.config
+            .catalog
             .forbidden_values
             .insert(provider.clone(), values);
         if is_new {
@@ -46,7 +47,7 @@ impl Host {
         key: &str,
         value: &Json,
     ) -> Option<&str> {
-        let mut values = self.config.forbidden_values.get(provider)?.iter();
+        let mut values = self.config.catalog.forbidden_values.get(provider)?.iter();
         let found = values.find(|one| one.key == key && one.value == *value);
         found.map(|one| one.reason.as_str())
     }

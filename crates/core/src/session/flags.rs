@@ -4,7 +4,8 @@ use agenthost_protocol::chat::{ChatAction, ChatIsArchivedChanged};
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::label::clean_label;
 use agenthost_protocol::session::{
-    SessionAction, SessionIsArchivedChanged, SessionIsReadChanged, SessionTitleChanged,
+    SessionAction, SessionIsArchivedChanged, SessionIsReadChanged, SessionState,
+    SessionTitleChanged,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -81,14 +82,31 @@ impl Host {
         let untitled = self
             .session(&session)
             .is_some_and(|session| session.metadata.title.is_empty());
-        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-        if let (true, Some(line)) = (untitled, line) {
-            let mut title: String = line.chars().take(MAX_DERIVED_TITLE_CHARS).collect();
-            clean_label(&mut title);
-            if line.chars().count() > MAX_DERIVED_TITLE_CHARS {
-                title.push('…');
-            }
+        if let (true, Some(title)) = (untitled, title_of_message(text)) {
             self.set_derived_title(&session, title, out);
+        }
+    }
+
+    /// Sets the title of a new session that a chat moves to: that of the chat, or one that is
+    /// derived from the chat's first message.
+    pub(crate) fn title_moved_session(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        state: &mut SessionState,
+    ) {
+        let Some(moved) = self.chat(chat) else {
+            return;
+        };
+        let messages = moved.turns.items().map(|turn| &turn.message);
+        let active = moved.active_turn.iter().map(|turn| &turn.message);
+        let first = messages.chain(active).next();
+        let derived = first.and_then(|message| title_of_message(&message.text));
+        if !moved.summary.title.is_empty() {
+            state.metadata.title.clone_from(&moved.summary.title);
+        } else if let Some(derived) = derived {
+            state.metadata.title.clone_from(&derived);
+            self.sessions.set_derived_title(session.clone(), derived);
         }
     }
 
@@ -126,4 +144,15 @@ impl Host {
         self.originate(session, titled, out);
         self.sync_session(session, out);
     }
+}
+
+/// Returns the first line of a message as a title.
+fn title_of_message(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(MAX_DERIVED_TITLE_CHARS).collect();
+    clean_label(&mut title);
+    if line.chars().count() > MAX_DERIVED_TITLE_CHARS {
+        title.push('…');
+    }
+    Some(title)
 }

@@ -2,15 +2,26 @@
 //! summaries.
 
 use agenthost_protocol::chat::{ChatSummary, PartialChatSummary};
-use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::common::{Meta, SessionStatus};
 use agenthost_protocol::session::{
-    PartialSessionSummary, SessionChatSummary, SessionState, SessionSummary,
+    PartialSessionSummary, SessionChatSummary, SessionLifecycle, SessionState, SessionSummary,
 };
 use agenthost_protocol::timestamp::Timestamp;
+use agenthost_protocol::wire::Json;
+
+/// The `_meta` key of a session in the list for the reason for which it could not be created.
+const CREATION_ERROR_META_KEY: &str = "agenthost.creationError";
+
+/// Maximum length of that reason in characters. The state of the session has all of it.
+const MAX_LISTED_REASON_CHARS: usize = 400;
 
 /// Returns the status of a session: that of its default chat, unless another chat needs the
-/// user or has failed (AGG-8, AGG-9). The flags are the session's own.
+/// user or has failed (AGG-8, AGG-9), or the session could not be created. The flags are the
+/// session's own.
 pub(crate) fn status(session: &SessionState) -> SessionStatus {
+    if session.lifecycle == SessionLifecycle::Failed {
+        return session.metadata.status.with_activity(SessionStatus::ERROR);
+    }
     let activity = driving_chat(session).map_or(SessionStatus::IDLE, |chat| chat.status.activity());
     session.metadata.status.with_activity(activity)
 }
@@ -62,10 +73,26 @@ pub(crate) fn summarize_session(session: &SessionState, before: &SessionSummary)
         created_at: before.created_at.clone(),
         modified_at: modified_at(session).unwrap_or_else(|| before.modified_at.clone()),
         changes: before.changes.clone(),
-        meta: before.meta.clone(),
+        meta: listed_meta(session, before),
         chats: Some(chats.collect()),
         default_chat: session.default_chat.clone(),
     }
+}
+
+/// Returns the `_meta` of a session in the list. Clients do not subscribe to all sessions, so the
+/// list has the reason for which one could not be created.
+fn listed_meta(session: &SessionState, before: &SessionSummary) -> Option<Meta> {
+    let mut meta = before.meta.clone();
+    if let Some(error) = &session.creation_error {
+        let reason: String = error
+            .message
+            .chars()
+            .take(MAX_LISTED_REASON_CHARS)
+            .collect();
+        meta.get_or_insert_default()
+            .insert(CREATION_ERROR_META_KEY.to_owned(), Json::from(reason));
+    }
+    meta
 }
 
 fn modified_at(session: &SessionState) -> Option<Timestamp> {

@@ -124,7 +124,7 @@ impl Host {
         let state = self.session(session);
         // An agent that handles isolation itself has a property with this name.
         let ours = state.is_some_and(|state| {
-            let schema = self.config.schemas.get(&state.metadata.provider);
+            let schema = self.config.catalog.schemas.get(&state.metadata.provider);
             schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION_KEY))
         });
         let config = state

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_is_whole_in_what_is_asked() {
+    fn an_approval_request_has_the_whole_command_line() {
         let long = format!("echo {}", "x".repeat(500));
         for (line, asked) in [
             ("make", "Run `make`".to_owned()),

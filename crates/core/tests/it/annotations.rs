@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// ANN-1 to ANN-6, ANN-8; the rows of table 7.1.
 #[test]
-fn annotations_say_something() {
+fn annotations_are_checked_and_published() {
     check(
         r#"
         - c1 connect

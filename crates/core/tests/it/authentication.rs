@@ -71,7 +71,7 @@ fn tokens_expire() {
 /// AUT-7: when an agent requires a token, the host sends `auth/required` with the resource to the
 /// subscribers of the session.
 #[test]
-fn an_agent_asks_for_a_token() {
+fn an_agent_can_require_a_token() {
     check(
         r#"
         - c1 joins a

@@ -7,7 +7,7 @@ use crate::script::check;
 /// CHS-1, CHS-2, CHS-4, CHS-17: the host takes checkpoints before a prompt is sent and after its
 /// turn, and publishes the git status, changesets and totals to clients.
 #[test]
-fn views_are_offered() {
+fn the_catalogue_of_changesets_is_published() {
     check(
         r#"
         - c1 joins one
@@ -45,7 +45,7 @@ fn views_are_offered() {
 
 /// CHS-3, CHS-6: a changeset is created and computed when a client subscribes to it.
 #[test]
-fn a_view_is_computed_for_who_looks() {
+fn a_changeset_is_computed_on_the_first_subscription() {
     check(
         r#"
         - c1 joins one
@@ -109,7 +109,7 @@ fn a_view_is_computed_for_who_looks() {
 /// The changeset of a running turn ends at the working tree, that of a finished turn at its last
 /// checkpoint.
 #[test]
-fn a_turn_is_followed() {
+fn the_changeset_of_a_running_turn_is_refreshed() {
     check(
         r#"
         - c1 joins one
@@ -161,7 +161,7 @@ fn a_turn_is_followed() {
 
 /// CHS-10: a file stays reviewed until its content changes.
 #[test]
-fn files_are_reviewed() {
+fn a_file_stays_reviewed_until_its_content_changes() {
     check(
         r#"
         - c1 joins one
@@ -194,7 +194,7 @@ fn files_are_reviewed() {
 
 /// CHS-11 to CHS-16.
 #[test]
-fn something_is_done_about_changes() {
+fn changeset_operations_are_checked_and_run() {
     check(
         r#"
         - c1 joins one
@@ -270,7 +270,7 @@ fn something_is_done_about_changes() {
 
 /// SES-19, CHS-16: the changesets of a session are removed with it, and so are its checkpoints.
 #[test]
-fn changesets_go_with_their_session() {
+fn disposing_a_session_removes_its_changesets() {
     check(
         r#"
         - c1 joins one
@@ -292,7 +292,7 @@ fn changesets_go_with_their_session() {
 
 /// After a restart, a changeset still has its last content, and is computed again.
 #[test]
-fn changesets_outlive_the_host() {
+fn changesets_survive_a_restart() {
     check(
         r#"
         - c1 joins one
@@ -326,7 +326,7 @@ fn changesets_outlive_the_host() {
 
 /// A session can be created with a worktree of its own.
 #[test]
-fn a_session_has_a_worktree() {
+fn a_session_can_have_its_own_worktree() {
     check(
         r#"
         - c1 joins one

@@ -11,7 +11,7 @@ use agenthost_protocol::terminal::{
 use expect_test::expect;
 
 use crate::script::{check, run, uri};
-use crate::world::World;
+use crate::test_host::TestHost;
 
 /// CHT-2 to CHT-8, CHT-15, DIR-6, DSP-15.
 #[test]
@@ -70,7 +70,7 @@ fn a_session_has_several_chats() {
 
 /// CHT-22, CHT-23, SUB-22.
 #[test]
-fn a_chat_ends_with_what_runs_in_it() {
+fn disposing_a_chat_ends_its_turn() {
     check(
         r#"
         - c1 joins a
@@ -104,10 +104,10 @@ fn a_chat_ends_with_what_runs_in_it() {
 
 /// An agent can't change the chats of other sessions.
 #[test]
-fn an_agent_stays_in_its_session() {
-    let mut world = World::new();
+fn an_agent_cannot_change_chats_of_other_sessions() {
+    let mut test_host = TestHost::new();
     run(
-        &mut world,
+        &mut test_host,
         r#"
         c1 connect
         c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
@@ -118,7 +118,7 @@ fn an_agent_stays_in_its_session() {
         c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
         "#,
     );
-    let effects = world.step(Input::Agent {
+    let effects = test_host.step(Input::Agent {
         session: uri("s1"),
         event: AgentEvent::TurnEnded {
             chat: uri("s2.chat"),
@@ -131,7 +131,7 @@ fn an_agent_stays_in_its_session() {
 
 /// SUB-8, SUB-11, SUB-12.
 #[test]
-fn a_subscriber_says_how_long_it_can_wait() {
+fn a_subscription_can_set_a_maximum_latency() {
     check(
         r#"
         - c1 joins a
@@ -180,58 +180,58 @@ fn turn(number: u32) -> String {
 /// The host evicts channels without subscribers. A long chat is loaded with only its latest turns,
 /// until a client requests the rest.
 #[test]
-fn a_long_chat_loads_its_tail() {
-    let mut world = World::new();
-    run(&mut world, TURNS);
+fn a_long_chat_is_loaded_with_its_latest_turns() {
+    let mut test_host = TestHost::new();
+    run(&mut test_host, TURNS);
     for number in 1..=5 {
-        run(&mut world, &turn(number));
+        run(&mut test_host, &turn(number));
     }
     let chat = uri("s1.chat");
-    assert_eq!(world.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
-    run(&mut world, "quiet");
-    assert!(world.host.state(&chat).is_none());
-    assert!(world.host.state(&uri("s1")).is_none());
+    assert_eq!(test_host.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
+    run(&mut test_host, "quiet");
+    assert!(test_host.host.state(&chat).is_none());
+    assert!(test_host.host.state(&uri("s1")).is_none());
 
-    run(&mut world, &turn(6));
-    let earlier = &world.host.loaded(&chat).unwrap().evicted_turns;
+    run(&mut test_host, &turn(6));
+    let earlier = &test_host.host.loaded(&chat).unwrap().evicted_turns;
     assert_eq!(earlier.len(), 3);
-    world.check_mirrors();
+    test_host.check_mirrors();
 
     // The ids of turns that are only in the log count as used, too.
-    let used = run(&mut world, &turn(2));
+    let used = run(&mut test_host, &turn(2));
     assert!(used.contains("turn id `t2` is in use"), "{used}");
 
     // Loading the earlier turns does not disturb the running turn.
     let started = turn(7);
     let (started, ended) = started.trim().split_once('\n').unwrap();
-    run(&mut world, started);
-    run(&mut world, "c1 subscribe s1.chat");
-    assert_eq!(world.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
-    run(&mut world, ended);
-    world.check_mirrors();
-    let ChannelState::Chat(state) = world.host.state(&chat).unwrap() else {
+    run(&mut test_host, started);
+    run(&mut test_host, "c1 subscribe s1.chat");
+    assert_eq!(test_host.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
+    run(&mut test_host, ended);
+    test_host.check_mirrors();
+    let ChannelState::Chat(state) = test_host.host.state(&chat).unwrap() else {
         panic!("expected a chat");
     };
     assert_eq!(state.turns.len(), 7);
     // A chat with a subscriber is not evicted.
-    run(&mut world, "quiet");
-    assert!(world.host.state(&chat).is_some());
+    run(&mut test_host, "quiet");
+    assert!(test_host.host.state(&chat).is_some());
 }
 
 #[test]
-fn cutting_a_chat_off_reaches_what_only_the_log_has() {
-    let mut world = World::new();
-    run(&mut world, TURNS);
+fn truncating_a_chat_also_removes_evicted_turns() {
+    let mut test_host = TestHost::new();
+    run(&mut test_host, TURNS);
     for number in 1..=5 {
-        run(&mut world, &turn(number));
+        run(&mut test_host, &turn(number));
     }
-    run(&mut world, "quiet");
+    run(&mut test_host, "quiet");
     run(
-        &mut world,
+        &mut test_host,
         r#"c1 ! s1.chat chat/truncated {"turnId": "t1"}"#,
     );
-    world.check_mirrors();
-    let ChannelState::Chat(state) = world.host.state(&uri("s1.chat")).unwrap() else {
+    test_host.check_mirrors();
+    let ChannelState::Chat(state) = test_host.host.state(&uri("s1.chat")).unwrap() else {
         panic!("expected a chat");
     };
     assert_eq!(state.turns.len(), 1);
@@ -239,12 +239,12 @@ fn cutting_a_chat_off_reaches_what_only_the_log_has() {
 
 /// TER-19: the host and its clients keep the same bounded output of a terminal.
 #[test]
-fn a_terminal_keeps_the_end_of_its_output() {
-    let mut world = World::new();
-    run(&mut world, TURNS);
+fn the_output_of_a_terminal_is_trimmed_to_its_end() {
+    let mut test_host = TestHost::new();
+    run(&mut test_host, TURNS);
     let terminal = uri("ahp-terminal:/1");
-    let agent = |world: &mut World, event| {
-        world.step(Input::Agent {
+    let agent = |test_host: &mut TestHost, event| {
+        test_host.step(Input::Agent {
             session: uri("s1"),
             event,
         })
@@ -270,27 +270,27 @@ fn a_terminal_keeps_the_end_of_its_output() {
         state: Box::new(state),
         command: None,
     };
-    agent(&mut world, opened);
-    run(&mut world, "c1 subscribe ahp-terminal:/1");
+    agent(&mut test_host, opened);
+    run(&mut test_host, "c1 subscribe ahp-terminal:/1");
     let mut written = String::new();
     for number in 0..400 {
         let line = format!("{number} {}\n", "é".repeat(5_000));
         written.push_str(&line);
         let action = Box::new(TerminalAction::Data(TerminalData { data: line }));
         let terminal = terminal.clone();
-        agent(&mut world, AgentEvent::Terminal { terminal, action });
+        agent(&mut test_host, AgentEvent::Terminal { terminal, action });
         if number % 20 != 0 {
             continue;
         }
-        let ChannelState::Terminal(state) = world.host.state(&uri("ahp-terminal:/1")).unwrap()
+        let ChannelState::Terminal(state) = test_host.host.state(&uri("ahp-terminal:/1")).unwrap()
         else {
             panic!("expected a terminal");
         };
         let shown = serde_json::to_string(&state.content).unwrap();
         assert!(shown.len() < 1_100_000, "{}", shown.len());
     }
-    world.check_mirrors();
-    let ChannelState::Terminal(state) = world.host.state(&terminal).unwrap() else {
+    test_host.check_mirrors();
+    let ChannelState::Terminal(state) = test_host.host.state(&terminal).unwrap() else {
         panic!("expected a terminal");
     };
     let shown = serde_json::to_value(&state.content).unwrap();
@@ -301,25 +301,25 @@ fn a_terminal_keeps_the_end_of_its_output() {
 
     // A running terminal stays in memory, with or without subscribers; one that has exited is
     // evicted.
-    run(&mut world, "c1 unsubscribe ahp-terminal:/1\nquiet");
-    assert!(world.host.state(&terminal).is_some());
+    run(&mut test_host, "c1 unsubscribe ahp-terminal:/1\nquiet");
+    assert!(test_host.host.state(&terminal).is_some());
     let action = Box::new(TerminalAction::Exited(TerminalExited { exit_code: None }));
     let exited = AgentEvent::Terminal {
         terminal: terminal.clone(),
         action,
     };
-    agent(&mut world, exited);
-    run(&mut world, "quiet");
-    assert!(world.host.state(&terminal).is_none());
+    agent(&mut test_host, exited);
+    run(&mut test_host, "quiet");
+    assert!(test_host.host.state(&terminal).is_none());
 }
 
 /// SUB-16 to SUB-19, CHT-30 to CHT-34.
 #[test]
-fn a_client_sees_as_much_of_a_chat_as_it_asks_for() {
-    let mut world = World::new();
-    run(&mut world, TURNS);
+fn a_history_window_limits_the_turns_of_a_subscriber() {
+    let mut test_host = TestHost::new();
+    run(&mut test_host, TURNS);
     for number in 1..=4 {
-        run(&mut world, &turn(number));
+        run(&mut test_host, &turn(number));
     }
     let script = r#"
         - c2 joins b
@@ -339,8 +339,8 @@ fn a_client_sees_as_much_of_a_chat_as_it_asks_for() {
         - c4 connect me was c3
         c4 reconnect {"clientId": "b", "lastSeenServerSeq": 22, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
         "#;
-    let shown = run(&mut world, script);
-    world.check_mirrors();
+    let shown = run(&mut test_host, script);
+    test_host.check_mirrors();
     expect![[r#"
         c2 fetchTurns s1.chat
             c2: error -32602 subscribe to the chat first

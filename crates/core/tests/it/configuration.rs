@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// CFG-1 to CFG-7, SES-10, SES-11; the row of table 7.1.
 #[test]
-fn a_session_is_configured_as_it_can_be() {
+fn session_configuration_is_checked_against_its_schema() {
     check(
         r#"
         - c1 joins a
@@ -69,15 +69,15 @@ fn a_session_is_configured_as_it_can_be() {
 /// SES-10, SES-11: a session that is created for a moved chat inherits the configuration of the
 /// session that the chat came from. A value that a replacement omits returns to its default.
 #[test]
-fn configuration_is_not_lost() {
+fn a_moved_chat_keeps_its_configuration() {
     check(
         r#"
         - c1 joins a
         - c1 opens s1 {"provider": "roaming", "workingDirectories": ["file:///a"], "config": {"mode": "do"}}
         - c1 createChat s1 {"chat": "ahp-chat:/1"}
         c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
-        - c1 subscribe ahp-session:/session-00000000000000000000000000000007
-        c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
+        - c1 subscribe roaming:/session-00000000000000000000000000000007
+        c1 ! roaming:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
         "#,
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
@@ -87,8 +87,9 @@ fn configuration_is_not_lost() {
                 agent roaming:/session-00000000000000000000000000000007: open
                 agent roaming:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
                 c1: in roaming:/session-00000000000000000000000000000007
-            c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
-                nothing
+            c1 ! roaming:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
+                c1: 7 roaming:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask","autoApprove":"default","isolation":"folder"}}
+                agent roaming:/session-00000000000000000000000000000007: configure {"mode":"ask"}
         "#]],
     );
 }
@@ -96,7 +97,7 @@ fn configuration_is_not_lost() {
 /// CFG-1, CFG-4, CFG-6: some agents report their options only after they have started. The running
 /// session takes the values that its schema has; later sessions have all options.
 #[test]
-fn agents_may_learn_late_what_can_be_configured() {
+fn agents_can_report_config_options_after_their_start() {
     check(
         r#"
         - c1 joins a
@@ -129,7 +130,7 @@ fn agents_may_learn_late_what_can_be_configured() {
 
 /// A value that the agent reports as forbidden is rejected wherever a client selects it.
 #[test]
-fn what_is_forbidden_can_not_be_chosen() {
+fn forbidden_values_are_rejected() {
     check(
         r#"
         - c1 joins a
@@ -170,7 +171,7 @@ fn what_is_forbidden_can_not_be_chosen() {
 /// When an agent refuses a value, the session returns to the agent's value, and the refused one is
 /// not sent to the agent again.
 #[test]
-fn what_an_agent_refuses_is_put_back() {
+fn values_that_an_agent_rejects_are_reset() {
     check(
         r#"
         - c1 joins a
@@ -195,7 +196,7 @@ fn what_an_agent_refuses_is_put_back() {
 
 /// A-23: the host corrects a start time that is in the future or implausibly old.
 #[test]
-fn clocks_that_are_wrong_are_put_right() {
+fn implausible_start_times_are_corrected() {
     check(
         r#"
         - c1 joins a
@@ -224,7 +225,7 @@ fn clocks_that_are_wrong_are_put_right() {
 /// The models that an agent reports are published in the list of agents, and messages can select
 /// them.
 #[test]
-fn models_of_an_agent_are_known_when_it_has_said_so() {
+fn models_that_an_agent_reports_are_published() {
     check(
         r#"
         - c1 joins a

@@ -15,15 +15,15 @@ const SEEDS: u64 = 500;
 const STEPS: u32 = 300;
 
 #[test]
-fn simulations_are_as_they_were() {
+fn the_digest_of_the_simulations_is_unchanged() {
     let mut digest = StepDigest::default();
     for seed in 0..SEEDS {
         let mut simulation = Simulation::new(seed);
-        simulation.world.digest = Some(digest);
+        simulation.test_host.digest = Some(digest);
         for _ in 0..STEPS {
             simulation.step();
         }
-        digest = simulation.world.digest.take().unwrap();
+        digest = simulation.test_host.digest.take().unwrap();
     }
     let bytes = digest.0.finalize();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -62,13 +62,24 @@ fn render_write(write: &StoreWrite) -> String {
         StoreWrite::ChannelMoved { channel, session } => format!("moved {channel} {session}"),
         StoreWrite::Session(summary) => json(summary),
         StoreWrite::SessionRemoved(session) => format!("session removed {session}"),
+        StoreWrite::SessionEnvironment {
+            session,
+            environment,
+        } => format!("environment {session} {environment:?}"),
+        StoreWrite::SessionEnvironmentCopied { from, to } => format!("environment {from} {to}"),
         StoreWrite::SessionUnlisted(removed) => {
             format!("removed from list {} {}", removed.session, removed.seq.0)
         }
         StoreWrite::Client(client, record) => {
             format!("client {client} {} {}", record.version, record.principal.0)
         }
+        StoreWrite::ClientReleased(client, at) => format!("released {client} {}", at.0),
+        StoreWrite::ClientsPruned {
+            left_until,
+            max_clients,
+        } => format!("pruned {} {max_clients}", left_until.0),
         StoreWrite::ClientRemoved(client) => format!("forgotten {client}"),
+        StoreWrite::PrincipalForgotten(principal) => format!("forgotten {}", principal.0),
         StoreWrite::AgentOptions(provider, options) => {
             format!("options {provider} {}", json(&options.schema))
         }

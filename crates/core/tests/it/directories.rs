@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// DIR-1 to DIR-11, SES-9; the rows of table 7.1.
 #[test]
-fn a_chat_has_no_directory_that_its_session_has_not() {
+fn directories_of_a_chat_are_directories_of_its_session() {
     check(
         r#"
         - c1 joins a
@@ -74,7 +74,7 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
 /// Finding 6: VS Code parses and prints the addresses of folders and files, and
 /// encodes other characters than other clients do.
 #[test]
-fn a_directory_is_the_same_however_it_is_encoded() {
+fn a_directory_uri_is_recognized_in_every_encoding() {
     check(
         r#"
         - c1 joins a

@@ -156,8 +156,8 @@ fn host_only_actions_are_refused_from_clients() {
         for (seed, channel) in [(1, "root"), (2, "s1"), (3, "s1.chat")] {
             let payload = Generator::new(seed, GeneratorOptions::default()).generate(&shape());
             let script = ready(&format!("c1 ! {channel} {} {payload}", info.name));
-            let mut world = crate::world::World::new();
-            let outcome = crate::script::run(&mut world, &script);
+            let mut test_host = crate::test_host::TestHost::new();
+            let outcome = crate::script::run(&mut test_host, &script);
             assert!(
                 outcome.ends_with(&format!(
                     "rejected: `{}` can only be dispatched by the host",

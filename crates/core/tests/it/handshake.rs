@@ -42,7 +42,7 @@ fn only_ping_works_before_the_handshake() {
 /// HSK-3 to HSK-8: the host selects the highest offered version that it supports, and returns it as
 /// offered.
 #[test]
-fn the_highest_offer_wins() {
+fn the_highest_supported_version_is_selected() {
     check(
         r#"
         - c1 connect
@@ -150,6 +150,8 @@ fn a_client_id_stays_bound_to_its_principal() {
         c4 leave
         grace a
         c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - wait 86400000
+        c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
         - restart
         - c5 connect alice
         c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
@@ -177,6 +179,8 @@ fn a_client_id_stays_bound_to_its_principal() {
             grace a
                 nothing
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c3: error -32009 client id `a` belongs to another principal
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c3: version 1.0.0 at 0 with []
             c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c5: error -32008 client `a` is not known: send `initialize`
@@ -189,7 +193,7 @@ fn a_client_id_stays_bound_to_its_principal() {
 /// REC-1 to REC-9, HSK-22: a client that returns receives exactly the actions that it missed, or
 /// snapshots, or an error after which it can send `initialize`.
 #[test]
-fn a_client_comes_back() {
+fn a_reconnect_replays_sends_snapshots_or_fails() {
     check(
         r#"
         - c1 joins a
@@ -207,6 +211,7 @@ fn a_client_comes_back() {
         c4 ! s1 session/titleChanged {"title": "not watching"}
         c4 leave
         grace a
+        - wait 86400000
         - c5 connect
         c5 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": []}
         c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
@@ -240,7 +245,7 @@ fn a_client_comes_back() {
 
 /// Each disconnect starts a full grace period; the timer of an earlier one has no effect.
 #[test]
-fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
+fn each_disconnect_starts_its_own_grace_period() {
     check(
         r#"
         - c1 joins a
@@ -253,6 +258,7 @@ fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
         c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
         c3 leave
         grace a
+        - wait 86400000
         - c4 connect
         c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
         "#,
@@ -278,7 +284,7 @@ fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
 /// While the client was away, its session was disposed and another one was created with the same
 /// URI. The actions of one do not apply to the other, so the client gets snapshots.
 #[test]
-fn another_session_at_the_same_address_is_not_replayed() {
+fn a_recreated_session_with_the_same_uri_is_not_replayed() {
     check(
         r#"
         - c1 joins a

@@ -13,7 +13,7 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::ids::PendingMessageId;
 use agenthost_protocol::rpc::HostNotification;
-use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::session::{SessionLifecycle, SessionState, SessionSummary};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(crate) fn check(log: &Log) {
     for (uri, session) in sessions(log) {
         chats_of_a_session(log, uri, session);
         summary_of_a_session(log, uri, session);
-        what_is_waited_for(log, uri, session);
+        check_input_needed(log, uri, session);
     }
     workers(log);
     number_of_sessions(log);
@@ -132,6 +132,9 @@ fn summary_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
 
 /// Derives the activity of a session from its chats.
 fn aggregate(session: &SessionState) -> SessionStatus {
+    if session.lifecycle == SessionLifecycle::Failed {
+        return SessionStatus::ERROR;
+    }
     let activities: Vec<_> = session
         .chats
         .items()
@@ -149,7 +152,7 @@ fn aggregate(session: &SessionState) -> SessionStatus {
 }
 
 /// AGG-1, AGG-4: `inputNeeded` of a session has exactly what its chats wait for.
-fn what_is_waited_for(log: &Log, uri: &Uri, session: &SessionState) {
+fn check_input_needed(log: &Log, uri: &Uri, session: &SessionState) {
     let said = serde_json::to_value(&session.input_needed).unwrap();
     let mut said: Vec<_> = said
         .as_array()
@@ -274,14 +277,14 @@ impl Listing {
     }
 
     /// Returns the list of a client that came back and is notified again of changes that it missed.
-    pub(crate) fn returned(log: &Log) -> Self {
+    pub(crate) fn of_reconnected_client(log: &Log) -> Self {
         Listing {
             returned: true,
             ..Listing::of(log)
         }
     }
 
-    pub(crate) fn hear(&mut self, notification: &HostNotification) {
+    pub(crate) fn observe(&mut self, notification: &HostNotification) {
         match notification {
             HostNotification::SessionAdded(added) => {
                 let summary = plain(&added.summary);
@@ -302,7 +305,7 @@ impl Listing {
                     assert!(!fixed, "{key} never changes (ROOT-13)");
                     summary[key] = value.clone();
                 }
-                forget_empty(summary);
+                remove_empty_fields(summary);
             }
             _ => {}
         }
@@ -318,11 +321,11 @@ impl Listing {
 /// none.
 fn plain(summary: &SessionSummary) -> Json {
     let mut summary = serde_json::to_value(summary).unwrap();
-    forget_empty(&mut summary);
+    remove_empty_fields(&mut summary);
     summary
 }
 
-fn forget_empty(summary: &mut Json) {
+fn remove_empty_fields(summary: &mut Json) {
     if summary["activity"] == "" {
         summary.as_object_mut().unwrap().remove("activity");
     }
@@ -333,12 +336,15 @@ fn forget_empty(summary: &mut Json) {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queues {
     waiting: BTreeSet<(Uri, PendingMessageId)>,
+    /// Steering messages that the host has queued. It removes them again if their turn is
+    /// cancelled.
+    steering: BTreeSet<(Uri, PendingMessageId)>,
     /// The message that the host has just taken from the queue; its turn has to follow at once.
     due: Option<(Uri, PendingMessageId)>,
 }
 
 impl Queues {
-    pub(crate) fn hear(&mut self, envelope: &ActionEnvelope) {
+    pub(crate) fn observe(&mut self, envelope: &ActionEnvelope) {
         let Action::Chat(action) = &*envelope.action else {
             return;
         };
@@ -346,6 +352,11 @@ impl Queues {
         match action {
             ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Queued => {
                 self.waiting.insert(named(&set.id));
+                if envelope.origin.is_none() {
+                    self.steering.insert(named(&set.id));
+                } else {
+                    self.steering.remove(&named(&set.id));
+                }
             }
             ChatAction::PendingMessageRemoved(removed)
                 if removed.kind == PendingMessageKind::Queued =>
@@ -354,7 +365,8 @@ impl Queues {
                     self.waiting.remove(&named(&removed.id)),
                     "removed twice: {removed:?}"
                 );
-                if envelope.origin.is_none() {
+                let was_steering = self.steering.remove(&named(&removed.id));
+                if envelope.origin.is_none() && !was_steering {
                     assert_eq!(self.due, None, "lost");
                     self.due = Some(named(&removed.id));
                 }
@@ -442,7 +454,7 @@ impl Verdicts {
         [accepted, refused].map(|count| count.copied().unwrap_or(0))
     }
 
-    pub(crate) fn hear(&mut self, effect: &Effect) {
+    pub(crate) fn observe(&mut self, effect: &Effect) {
         if let Effect::RejectAction { rejection, .. } = effect {
             let name = rejection.action.0["type"].as_str().unwrap_or_default();
             *self.refused.entry(name.to_owned()).or_default() += 1;

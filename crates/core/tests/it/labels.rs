@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::script::{check, check_customized, run};
-use crate::world::World;
+use crate::test_host::TestHost;
 
 /// The agent asks under the cover of other labels, and twice with one id.
 #[test]
@@ -33,9 +33,9 @@ const BIDI: &str = "\\u202e\\u2066\\u200f";
 /// Text and output are what they are.
 #[test]
 fn text_and_output_stay_verbatim() {
-    let mut world = World::new();
+    let mut test_host = TestHost::new();
     run(
-        &mut world,
+        &mut test_host,
         r#"
         c1 joins a
         c1 opens s1
@@ -50,17 +50,17 @@ fn text_and_output_stay_verbatim() {
         r#"agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "a\u202e\u2066b\u200f"}"#,
         r#"agent s1 chat/toolCallContentChanged {"turnId": "t", "toolCallId": "c", "content": [{"type": "text", "text": "a\u202e\u2066b\u200f"}]}"#,
     ] {
-        let result = run(&mut world, verbatim);
+        let result = run(&mut test_host, verbatim);
         assert!(
             result.contains("\"a\u{202e}\u{2066}b\u{200f}\""),
             "{result}"
         );
     }
-    world.check_mirrors();
+    test_host.check_mirrors();
 }
 
 #[test]
-fn an_address_that_would_run_something_is_shown_as_text() {
+fn uris_with_unlisted_schemes_are_published_as_text() {
     check(
         r#"
         - c1 joins a
@@ -92,9 +92,9 @@ fn an_address_that_would_run_something_is_shown_as_text() {
 
 #[test]
 fn titles_and_commands_are_one_plain_line() {
-    let mut world = World::new();
+    let mut test_host = TestHost::new();
     run(
-        &mut world,
+        &mut test_host,
         "
         c1 joins a
         c1 opens s1
@@ -103,13 +103,13 @@ fn titles_and_commands_are_one_plain_line() {
         agent s1 commands re\u{202e}view
         ",
     );
-    let titled = run(&mut world, "agent s1 title \u{202e}A\u{7}\tB");
+    let titled = run(&mut test_host, "agent s1 title \u{202e}A\u{7}\tB");
     assert!(
         titled.ends_with(r#"session/titleChanged {"title":"A B"}"#),
         "{titled}"
     );
     let complete = r#"c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}"#;
-    let completed = run(&mut world, complete);
+    let completed = run(&mut test_host, complete);
     assert!(
         completed.contains("items [/review for 0..1]"),
         "{completed}"
@@ -117,7 +117,7 @@ fn titles_and_commands_are_one_plain_line() {
 }
 
 #[test]
-fn servers_and_what_is_in_packages_have_plain_names() {
+fn names_of_servers_and_package_contents_are_plain() {
     check_customized(
         r#"
         - c1 joins a

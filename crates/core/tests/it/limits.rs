@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::script::{check, run};
-use crate::world::{World, config};
+use crate::test_host::{TestHost, config};
 
 const RUNNING: &str = "
     c1 joins a
@@ -17,27 +17,27 @@ const MIB: usize = 1024 * 1024;
 /// The limit of a response, in MiB.
 const RESPONSE: usize = 8;
 
-fn running() -> World {
-    let mut world = World::new();
-    run(&mut world, RUNNING);
-    world
+fn running() -> TestHost {
+    let mut test_host = TestHost::new();
+    run(&mut test_host, RUNNING);
+    test_host
 }
 
-fn says(text: &str) -> String {
+fn delta_line(text: &str) -> String {
     format!(r#"agent s1 chat/delta {{"turnId": "t", "partId": "p", "content": "{text}"}}"#)
 }
 
 /// Fills the response of a turn up to its limit, except for `room` bytes.
-fn fill_response(world: &mut World, room: usize) {
+fn fill_response(test_host: &mut TestHost, room: usize) {
     let part = r#"{"kind":"markdown","id":"p","content":""}"#;
     let added = format!(r#"agent s1 chat/responsePart {{"turnId": "t", "part": {part}}}"#);
-    run(world, &added);
+    run(test_host, &added);
     let left = RESPONSE * MIB - part.len() - room;
-    run(world, &says(&format!("<{left} bytes>")));
+    run(test_host, &delta_line(&format!("<{left} bytes>")));
 }
 
 #[test]
-fn waiting_messages_share_one_limit() {
+fn pending_messages_share_one_byte_limit() {
     check(
         r#"
         - c1 joins a
@@ -65,27 +65,27 @@ fn waiting_messages_share_one_limit() {
 }
 
 #[test]
-fn a_response_at_its_limit_goes_on_and_past_it_the_turn_fails() {
-    let mut world = running();
-    fill_response(&mut world, 1);
-    let fits = run(&mut world, &says("y"));
+fn a_response_over_its_limit_fails_the_turn() {
+    let mut test_host = running();
+    fill_response(&mut test_host, 1);
+    let fits = run(&mut test_host, &delta_line("y"));
     expect![[r#"
         agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "y"}
             c1: 8 s1.chat chat/delta {"content":"y","turnId":"t","partId":"p"}"#]]
     .assert_eq(&fits);
-    let late = [says("z"), says("late")].join("\n");
-    let over = run(&mut world, &late);
+    let late = [delta_line("z"), delta_line("late")].join("\n");
+    let over = run(&mut test_host, &late);
     expect![[r#"
         agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "z"}
             c1: 9 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"responseTooLarge","message":"the response of a turn may have at most 8388608 bytes: the host has stopped the agent"}},"turnId":"t","duration":0}
             agent s1: cancel t
         agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "late"}
             nothing"#]].assert_eq(&over);
-    world.check_mirrors();
+    test_host.check_mirrors();
 }
 
 #[test]
-fn thoughts_tool_calls_and_their_results_count() {
+fn reasoning_tool_calls_and_results_count_towards_the_limit() {
     let starts = r#"
         agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X"}
         agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
@@ -96,22 +96,22 @@ fn thoughts_tool_calls_and_their_results_count() {
         r#"agent s1 chat/responsePart {"turnId": "t", "part": {"kind": "reasoning", "id": "r", "content": "<2000000 bytes>"}}"#,
     ];
     for flood in floods {
-        let mut world = running();
-        run(&mut world, starts);
-        fill_response(&mut world, MIB);
-        let result = run(&mut world, flood);
+        let mut test_host = running();
+        run(&mut test_host, starts);
+        fill_response(&mut test_host, MIB);
+        let result = run(&mut test_host, flood);
         assert!(result.contains("responseTooLarge"), "{flood}: {result}");
-        world.check_mirrors();
+        test_host.check_mirrors();
     }
 }
 
 /// Each update replaces the content of a running call, so only the latest one counts towards the
 /// limit.
 #[test]
-fn a_call_that_shows_its_progress_again_and_again_is_no_flood() {
-    let mut world = running();
+fn replaced_progress_of_a_call_does_not_count_towards_the_limit() {
+    let mut test_host = running();
     run(
-        &mut world,
+        &mut test_host,
         r#"
         agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X"}
         agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
@@ -121,48 +121,48 @@ fn a_call_that_shows_its_progress_again_and_again_is_no_flood() {
         let shows = format!(
             r#"agent s1 chat/toolCallContentChanged {{"turnId": "t", "toolCallId": "c", "content": [{{"type": "text", "text": "{letter}<{MIB} bytes>"}}]}}"#
         );
-        let result = run(&mut world, &shows);
+        let result = run(&mut test_host, &shows);
         assert!(!result.contains("responseTooLarge"), "{result}");
     }
-    world.check_mirrors();
+    test_host.check_mirrors();
 }
 
 /// The result of a client tool counts towards the response limit, too.
 #[test]
-fn the_result_of_a_client_counts_and_is_refused() {
-    let mut world = running();
+fn an_oversized_client_tool_result_is_rejected() {
+    let mut test_host = running();
     run(
-        &mut world,
+        &mut test_host,
         r#"
         c1 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": [{"name": "x"}]}}
         agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X", "contributor": {"kind": "client", "clientId": "a"}}
         agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
         "#,
     );
-    fill_response(&mut world, MIB);
+    fill_response(&mut test_host, MIB);
     let refused = run(
-        &mut world,
+        &mut test_host,
         r#"c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x", "content": [{"type": "text", "text": "<2000000 bytes>"}]}}"#,
     );
     expect![[r#"
         c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x", "content": [{"type": "text", "text": "<2000000 bytes>"}]}}
             c1: 12 rejected: the response of a turn may have at most 8388608 bytes"#]].assert_eq(&refused);
     let accepted = run(
-        &mut world,
+        &mut test_host,
         r#"c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x"}}"#,
     );
     assert!(!accepted.contains("rejected"), "{accepted}");
-    world.check_mirrors();
+    test_host.check_mirrors();
 }
 
 #[test]
 fn sessions_past_the_limit_are_refused_until_one_is_gone() {
-    let mut world = World::with(agenthost_core::HostConfig {
+    let mut test_host = TestHost::with(agenthost_core::HostConfig {
         max_sessions: 2,
         ..config()
     });
     run(
-        &mut world,
+        &mut test_host,
         "
         c1 joins a
         c1 createSession s1
@@ -170,7 +170,7 @@ fn sessions_past_the_limit_are_refused_until_one_is_gone() {
         ",
     );
     let result = run(
-        &mut world,
+        &mut test_host,
         "
         c1 createSession s3
         c1 createSession s2
@@ -186,5 +186,5 @@ fn sessions_past_the_limit_are_refused_until_one_is_gone() {
             c1: error -32003 session `ahp-session:/s2` already exists
         c1 createSession s4
             c1: error -32600 there are 2 sessions, and `limits.sessions` allows no more: dispose of some, or raise the limit in the configuration"#]].assert_eq(&result);
-    world.check_mirrors();
+    test_host.check_mirrors();
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use agenthost_core::{
     AgentOptions, ChannelNeed, ClientRecord, ClosedEpoch, LoadExtent, LoadedChannel,
-    RemovedSession, StoreWrite, StoredChannel, StoredHost, WriterEpochs,
+    RememberedClient, RemovedSession, SessionEnvironment, StoreWrite, StoredChannel, StoredHost,
+    WriterEpochs,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
@@ -39,10 +41,13 @@ pub(crate) struct Log {
     stored: BTreeMap<Uri, StoredChannel>,
     pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
     clients: BTreeMap<ClientId, ClientRecord>,
+    /// Clients whose grace period has ended, with its end.
+    released: BTreeMap<ClientId, RememberedClient>,
     agent_options: BTreeMap<ProviderId, AgentOptions>,
     removed: Vec<RemovedSession>,
     seq: ServerSeq,
     epochs: WriterEpochs,
+    pub(crate) environments: BTreeMap<Uri, SessionEnvironment>,
     /// Actions up to this number were compacted.
     pub(crate) start: ServerSeq,
 }
@@ -95,19 +100,68 @@ impl Log {
             }
             StoreWrite::SessionRemoved(session) => {
                 self.sessions.remove(session);
+                self.environments.remove(session);
+            }
+            StoreWrite::SessionEnvironment {
+                session,
+                environment,
+            } => {
+                self.environments
+                    .insert(session.clone(), environment.clone());
+            }
+            StoreWrite::SessionEnvironmentCopied { from, to } => {
+                if let Some(environment) = self.environments.get(from).cloned() {
+                    self.environments.insert(to.clone(), environment);
+                }
             }
             StoreWrite::SessionUnlisted(removed) => self.removed.push(removed.clone()),
             StoreWrite::Client(id, record) => {
+                self.released.remove(id);
                 self.clients.insert(id.clone(), (**record).clone());
             }
+            StoreWrite::ClientReleased(id, left_at) => {
+                let record = self.clients.remove(id).unwrap();
+                let left_at = *left_at;
+                let remembered = RememberedClient { record, left_at };
+                self.released.insert(id.clone(), remembered);
+            }
+            StoreWrite::ClientsPruned {
+                left_until,
+                max_clients,
+            } => self.prune_clients(*left_until, *max_clients),
             StoreWrite::ClientRemoved(id) => {
                 self.clients.remove(id);
+                self.released.remove(id);
+            }
+            StoreWrite::PrincipalForgotten(principal) => {
+                self.clients
+                    .retain(|_, record| record.principal != *principal);
+                self.released
+                    .retain(|_, client| client.record.principal != *principal);
             }
             StoreWrite::AgentOptions(provider, options) => {
                 self.agent_options
                     .insert(provider.clone(), (**options).clone());
             }
         }
+    }
+
+    fn prune_clients(&mut self, left_until: Millis, max_clients: usize) {
+        self.released
+            .retain(|_, client| client.left_at > left_until);
+        while self.released.len() > max_clients {
+            let longest = self
+                .released
+                .iter()
+                .min_by_key(|(_, client)| client.left_at);
+            let longest = longest.map(|(id, _)| id.clone()).unwrap();
+            self.released.remove(&longest);
+        }
+    }
+
+    /// Returns a client whose grace period has ended.
+    pub(crate) fn load_client(&self, client: &ClientId) -> Option<Box<RememberedClient>> {
+        self.released.get(client).cloned().map(Box::new)
     }
 
     /// Returns the sessions that clients can list, which leaves out provisional ones: those without

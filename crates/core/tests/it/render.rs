@@ -10,7 +10,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::customizing;
+use crate::customizations;
 use crate::script::uri;
 
 /// Returns the short name of a channel.
@@ -160,9 +160,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 format!("files in [{}]", roots.join(", "))
             }
             Effect::Customization(errand) => {
-                format!("customizations: {}", customizing::render(errand))
+                format!("customizations: {}", customizations::render(errand))
             }
-            Effect::Mcp(errand) => format!("tools: {}", customizing::render_tools(errand)),
+            Effect::Mcp(errand) => format!("tools: {}", customizations::render_tools(errand)),
             Effect::ForwardMcpNotification { method, params, to } => {
                 let to: Vec<_> = to.iter().map(name).collect();
                 format!(
@@ -238,17 +238,17 @@ fn render_changes(task: &ChangeTask) -> String {
             checkpoint: mark,
             chat_start: chat_began,
         } => {
-            let since = chat_began.as_ref().map(render_mark);
+            let since = chat_began.as_ref().map(render_checkpoint);
             let since = since.map_or(String::new(), |since| format!(", chat since {since}"));
-            format!("mark {}{since}", render_mark(mark))
+            format!("mark {}{since}", render_checkpoint(mark))
         }
         ChangeTask::ComputeDiff {
             channel,
             range: span,
         } => format!(
             "compare {} with {} for {}",
-            render_moment(&span.from),
-            render_moment(&span.to),
+            render_endpoint(&span.from),
+            render_endpoint(&span.to),
             shorten_text(channel.as_str())
         ),
         ChangeTask::RunOperation {
@@ -289,7 +289,7 @@ fn render_changes(task: &ChangeTask) -> String {
     }
 }
 
-fn render_mark(mark: &CheckpointId) -> String {
+fn render_checkpoint(mark: &CheckpointId) -> String {
     match mark {
         CheckpointId::SessionStart => "start".to_owned(),
         CheckpointId::BeforeTurn(turn) => format!("before {}", turn.turn),
@@ -297,11 +297,11 @@ fn render_mark(mark: &CheckpointId) -> String {
     }
 }
 
-fn render_moment(moment: &DiffEndpoint) -> String {
+fn render_endpoint(moment: &DiffEndpoint) -> String {
     match moment {
         DiffEndpoint::Head => "the commit".to_owned(),
         DiffEndpoint::MergeBase => "the branch point".to_owned(),
-        DiffEndpoint::Checkpoint(mark) => render_mark(mark),
+        DiffEndpoint::Checkpoint(mark) => render_checkpoint(mark),
         DiffEndpoint::WorkingTree => "now".to_owned(),
     }
 }
@@ -343,11 +343,16 @@ fn render_answer(answer: &ResponseBody) -> String {
         ResponseBody::ChangesetOperation(result) => shorten(&wire_json(result)),
         ResponseBody::Initialize(result) => {
             let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
+            let meta = result.meta.as_ref().map(|meta| {
+                let meta = serde_json::to_value(meta).unwrap();
+                format!(" and {meta}")
+            });
             format!(
-                "version {} at {} with [{}]",
+                "version {} at {} with [{}]{}",
                 result.protocol_version,
                 result.server_seq.0,
-                snapshots.collect::<Vec<_>>().join(", ")
+                snapshots.collect::<Vec<_>>().join(", "),
+                meta.unwrap_or_default()
             )
         }
         ResponseBody::Replay {

@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// REC-16: a turn that was running is closed and keeps its response.
 #[test]
-fn a_running_turn_is_closed_and_nothing_of_it_is_lost() {
+fn a_restart_closes_a_running_turn_and_keeps_its_response() {
     check(
         r#"
         - c1 joins a
@@ -42,7 +42,7 @@ fn a_running_turn_is_closed_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn a_session_that_was_being_created_has_failed() {
+fn a_restart_fails_a_session_in_creation() {
     check(
         r#"
         - c1 joins a
@@ -72,7 +72,7 @@ fn a_session_that_was_being_created_has_failed() {
 /// When an agent is opened again, it gets its notes about a chat, unless the chat was truncated:
 /// the agent would remember turns that were removed.
 #[test]
-fn an_agent_is_told_what_it_noted() {
+fn a_reopened_agent_receives_its_notes() {
     check(
         r#"
         - c1 joins a
@@ -118,7 +118,7 @@ fn an_agent_is_told_what_it_noted() {
 
 /// A history that an agent reports becomes turns, once and only in a chat without turns.
 #[test]
-fn a_session_of_the_agents_is_adopted() {
+fn the_history_of_an_agent_is_imported_once() {
     check(
         r#"
         - c1 joins a
@@ -141,6 +141,36 @@ fn a_session_of_the_agents_is_adopted() {
             c1 says t3 go on
                 c1: 9 s1.chat by a chat/turnStarted {"message":{"text":"go on","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
                 agent s1: prompt t3 "go on"
+        "#]],
+    );
+}
+
+/// An agent session that was imported, or that the host has started, is not imported again. The
+/// error names its session.
+#[test]
+fn an_agent_session_is_imported_once() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "other"}
+        - c1 subscribe root
+        agent s1 note session 7
+        - restart
+        - c2 joins b
+        c2 createSession s2 {"provider": "other", "config": {"agentSession": "session 7"}}
+        c2 createSession s3 {"provider": "shell", "config": {"agentSession": "session 7"}}
+        - c2 disposeSession s1
+        c2 createSession s2 {"provider": "other", "config": {"agentSession": "session 7"}}
+        "#,
+        expect![[r#"
+            agent s1 note session 7
+                c1: root/sessionSummaryChanged {"changes":{"_meta":{"agenthost.agentSessions":{"s1.chat":"session 7"}}},"session":"s1"}
+            c2 createSession s2 {"provider": "other", "config": {"agentSession": "session 7"}}
+                c2: error -32602 config.agentSession: this agent session is already in session `ahp-session:/s1`
+            c2 createSession s3 {"provider": "shell", "config": {"agentSession": "session 7"}}
+                c2: error -32602 config.agentSession: there is no such property
+            c2 createSession s2 {"provider": "other", "config": {"agentSession": "session 7"}}
+                c2: error -32602 config.agentSession: there is no such property
         "#]],
     );
 }

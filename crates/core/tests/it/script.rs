@@ -30,6 +30,9 @@
 //!
 //! Host
 //! restart              the host is killed and started again
+//! full                 the disk is full
+//! space                there is space on the disk again
+//! revoke DEVICE        a paired device is revoked
 //! quiet                the eviction interval has passed
 //! wait MS              advances the clock; the host receives no input
 //!
@@ -39,6 +42,7 @@
 //!                      testkit's `parse_event` lists the events
 //! untold               the timeout to announce the oldest gateway call has passed
 //! learned              the debounce delay of the agent list has passed
+//! agents NAME[!] ..    the agents were replaced by these; `!` marks those that have changed
 //! silent               the timeout of the oldest client tool call has passed
 //! expired              the oldest access token has expired
 //!
@@ -68,7 +72,7 @@
 //!                      the oldest edit survey has finished; `failed` is not possible
 //! look                 the refresh interval of the changeset scheduled last has passed
 //!
-//! Customizations and MCP servers: `customizing` lists the events
+//! Customizations and MCP servers: `customizations` lists the events
 //! customized SESSION ..   an event of the customization driver
 //! tools SESSION ..        an event of the MCP servers or the gateway
 //! ```
@@ -85,11 +89,11 @@
 
 use agenthost_core::resource::uris;
 use agenthost_core::{
-    ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects, FileKind, FileMatch,
-    GracePeriodId, Input, McpClientMessage, RawResponse, RequestFailure, ResponseBody, TerminalEnd,
-    TerminalEvent,
+    AgentCatalog, ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects,
+    FileKind, FileMatch, GracePeriodId, Input, McpClientMessage, Principal, RawResponse,
+    RequestFailure, ResponseBody, TerminalEnd, TerminalEvent,
 };
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RequestId, RpcError};
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
@@ -99,34 +103,41 @@ use agenthost_testkit::{EventTarget, parse_event};
 use expect_test::Expect;
 use serde_json::json;
 
-use crate::changes;
-use crate::customizing;
+use crate::change_results;
+use crate::customizations;
 use crate::render::render;
-use crate::world::World;
+use crate::test_host::{TestHost, agent_info};
 
 /// Runs a script and compares the result, which has each line of the script with its effects below.
 pub(crate) fn check(script: &str, expected: Expect) {
-    let mut world = World::new();
-    let result = run(&mut world, script);
-    world.check_mirrors();
+    let mut test_host = TestHost::new();
+    let result = run(&mut test_host, script);
+    test_host.check_mirrors();
     expected.assert_eq(&format!("{result}\n"));
 }
 
 /// Like [`check`], with customizations enabled.
 pub(crate) fn check_customized(script: &str, expected: Expect) {
-    let mut config = crate::world::config();
-    let agents = config.agents.iter().map(|agent| agent.provider.clone());
-    config.customizable = Some(agents.collect());
-    let mut world = World::with(config);
-    let result = run(&mut world, script);
-    world.check_mirrors();
+    let mut config = crate::test_host::config();
+    let agents = config
+        .catalog
+        .agents
+        .iter()
+        .map(|agent| agent.provider.clone());
+    config.catalog.customizable = Some(agents.collect());
+    let mut test_host = TestHost::with(config);
+    let result = run(&mut test_host, script);
+    test_host.check_mirrors();
     expected.assert_eq(&format!("{result}\n"));
 }
 
 /// Runs a script in a world and returns the lines with their effects. Lines that start with `-` are
 /// left out.
-pub(crate) fn run(world: &mut World, script: &str) -> String {
-    let mut runner = Runner { world, requests: 0 };
+pub(crate) fn run(test_host: &mut TestHost, script: &str) -> String {
+    let mut runner = Runner {
+        test_host,
+        requests: 0,
+    };
     let mut result = Vec::new();
     let lines = script.lines().map(str::trim);
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
@@ -146,6 +157,19 @@ pub(crate) fn run(world: &mut World, script: &str) -> String {
         result.extend(rendered.iter().map(|line| format!("    {}", unfill(line))));
     }
     result.join("\n")
+}
+
+/// Returns the input that replaces the agents of the host.
+fn replaced_agents(names: &str) -> Input {
+    let named = names.split(' ').map(|name| name.trim_end_matches('!'));
+    let changed = names.split(' ').filter_map(|name| name.strip_suffix('!'));
+    Input::AgentsReplaced {
+        catalog: Box::new(AgentCatalog {
+            agents: named.map(agent_info).collect(),
+            ..AgentCatalog::default()
+        }),
+        changed: changed.map(ProviderId::from).collect(),
+    }
 }
 
 /// Replaces each `<N bytes>` by N letters `x`: large payloads would make scripts unreadable.
@@ -185,7 +209,7 @@ fn unfill(text: &str) -> String {
 }
 
 struct Runner<'w> {
-    world: &'w mut World,
+    test_host: &'w mut TestHost,
     requests: u64,
 }
 
@@ -193,12 +217,12 @@ impl Runner<'_> {
     /// Takes the checkpoints that turns wait for, as scripts without `marked` expect it. Generated
     /// ids contain the number of the step, which must not depend on it.
     fn take_checkpoints(&mut self, effects: &mut Effects) {
-        let steps = self.world.steps;
-        for more in self.world.take_checkpoints() {
+        let steps = self.test_host.steps;
+        for more in self.test_host.take_checkpoints() {
             effects.writes.extend(more.writes);
             effects.effects.extend(more.effects);
         }
-        self.world.steps = steps;
+        self.test_host.steps = steps;
     }
 
     fn run(&mut self, line: &str) -> Effects {
@@ -215,19 +239,20 @@ impl Runner<'_> {
                 };
                 let place = EventTarget { chat, turn: None };
                 let event = parse_event(&place, rest).unwrap();
-                self.world.step(Input::Agent {
+                self.test_host.step(Input::Agent {
                     session: uri(session),
                     event,
                 })
             }
             "found" => {
-                let search = self.world.searches.pop_front().unwrap();
+                let search = self.test_host.searches.pop_front().unwrap();
                 let files = rest.split_whitespace().map(found).collect();
-                self.world.step(Input::FileSearchFinished { search, files })
+                self.test_host
+                    .step(Input::FileSearchFinished { search, files })
             }
             "done" => {
-                let errand = self.world.errands.pop_front().unwrap();
-                self.world.step(Input::RequestCompleted {
+                let errand = self.test_host.errands.pop_front().unwrap();
+                self.test_host.step(Input::RequestCompleted {
                     connection: errand.connection,
                     id: errand.id,
                     result: Box::new(Ok(ResponseBody::Empty)),
@@ -258,58 +283,62 @@ impl Runner<'_> {
                     }),
                 };
                 let terminal = self.channel(terminal);
-                self.world.step(Input::Terminal { terminal, event })
+                self.test_host.step(Input::Terminal { terminal, event })
             }
             "marked" => {
-                let errand = self.world.changes.pop_front().unwrap();
-                self.world.step(changes::marked(*errand, rest))
+                let errand = self.test_host.changes.pop_front().unwrap();
+                self.test_host
+                    .step(change_results::checkpoint_taken(*errand, rest))
             }
             "compared" => {
-                let errand = self.world.changes.pop_front().unwrap();
-                self.world.step(changes::compared(*errand, rest))
+                let errand = self.test_host.changes.pop_front().unwrap();
+                self.test_host
+                    .step(change_results::diff_computed(*errand, rest))
             }
             "surveyed" => {
-                let changes = &mut self.world.changes;
+                let changes = &mut self.test_host.changes;
                 let is_survey =
                     |errand: &ChangeJob| matches!(errand.task, ChangeTask::SurveyEdits(_));
                 let index = changes.iter().position(|errand| is_survey(errand)).unwrap();
                 let errand = changes.remove(index).unwrap();
-                self.world.step(changes::surveyed(*errand, rest))
+                self.test_host
+                    .step(change_results::survey_finished(*errand, rest))
             }
             "operated" => {
-                let errand = self.world.changes.pop_front().unwrap();
-                self.world.step(changes::operated(*errand, rest))
+                let errand = self.test_host.changes.pop_front().unwrap();
+                self.test_host
+                    .step(change_results::operation_finished(*errand, rest))
             }
             "worktree" => {
-                let errand = self.world.changes.pop_front().unwrap();
-                self.world.step(changes::worktree(*errand, rest))
+                let errand = self.test_host.changes.pop_front().unwrap();
+                self.test_host.step(change_results::worktree(*errand, rest))
             }
             "look" => {
-                let (channel, round) = self.world.looks.pop_back().unwrap();
-                self.world
+                let (channel, round) = self.test_host.looks.pop_back().unwrap();
+                self.test_host
                     .step(Input::ChangesetRefreshDue { channel, round })
             }
             "previewed" => {
-                let due = self.world.previews.pop_front().unwrap();
-                self.world.step(due)
+                let due = self.test_host.previews.pop_front().unwrap();
+                self.test_host.step(due)
             }
             "unanswered" => {
-                let (connection, id) = self.world.unanswered.pop_front().unwrap();
-                self.world
+                let (connection, id) = self.test_host.unanswered.pop_front().unwrap();
+                self.test_host
                     .step(Input::HostRequestTimedOut { connection, id })
             }
             "ungranted" => {
-                let (connection, id) = self.world.grants.pop_front().unwrap();
-                self.world
+                let (connection, id) = self.test_host.grants.pop_front().unwrap();
+                self.test_host
                     .step(Input::AccessRequestTimedOut { connection, id })
             }
             "watching" => {
-                let errand = self.world.watches.pop_front().unwrap();
+                let errand = self.test_host.watches.pop_front().unwrap();
                 let begun = match rest {
                     "" => Ok(()),
                     reason => Err(RequestFailure::Internal(reason.to_owned())),
                 };
-                self.world.step(Input::WatchStarted {
+                self.test_host.step(Input::WatchStarted {
                     request: errand,
                     outcome: begun,
                 })
@@ -319,33 +348,43 @@ impl Runner<'_> {
                 let change = json!({"uri": file, "type": "updated"}).to_string();
                 let changes = vec![wire::from_str(&change).unwrap()];
                 let channel = uri(channel);
-                self.world.step(Input::FilesChanged { channel, changes })
+                self.test_host
+                    .step(Input::FilesChanged { channel, changes })
             }
             "unwatched" => self
-                .world
+                .test_host
                 .step(Input::WatchIdleTimedOut { channel: uri(rest) }),
             "silent" => {
-                let (session, call) = self.world.awaited.pop_front().unwrap();
-                self.world.step(Input::ClientToolTimedOut { session, call })
+                let (session, call) = self.test_host.awaited.pop_front().unwrap();
+                self.test_host
+                    .step(Input::ClientToolTimedOut { session, call })
             }
             "expired" => {
-                let expired = self.world.tokens.pop_front().unwrap();
-                self.world.step(expired)
+                let expired = self.test_host.tokens.pop_front().unwrap();
+                self.test_host.step(expired)
             }
-            "customized" => self.world.step(customizing::event(rest)),
-            "tools" => self.world.step(customizing::tool_event(rest)),
+            "customized" => self.test_host.step(customizations::event(rest)),
+            "tools" => self.test_host.step(customizations::tool_event(rest)),
             "untold" => {
-                let call = self.world.untold.pop_front().unwrap();
-                self.world.step(Input::CallAnnouncementTimedOut { call })
+                let call = self.test_host.untold.pop_front().unwrap();
+                self.test_host
+                    .step(Input::CallAnnouncementTimedOut { call })
             }
-            "learned" => self.world.step(Input::AgentListDebounced),
+            "learned" => self.test_host.step(Input::AgentListDebounced),
+            "agents" => self.test_host.step(replaced_agents(rest)),
             "grace" => self.end_grace(rest),
             "wait" => {
-                self.world.now += rest.parse::<i64>().unwrap();
+                self.test_host.now += rest.parse::<i64>().unwrap();
                 Effects::default()
             }
-            "restart" => self.world.restart(),
-            "quiet" => self.world.step(Input::EvictionDue),
+            "restart" => self.test_host.restart(),
+            "full" => self.test_host.fill_disk(),
+            "space" => self.test_host.free_disk(),
+            "revoke" => {
+                let principal = Principal(format!("device:{rest}"));
+                self.test_host.step(Input::PrincipalRevoked(principal))
+            }
+            "quiet" => self.test_host.step(Input::EvictionDue),
             client => {
                 let connection = ConnectionId(client[1..].parse().unwrap());
                 self.client(connection, rest)
@@ -360,8 +399,8 @@ impl Runner<'_> {
             None => (line, None),
         };
         let client = ClientId::from(client);
-        let departure = departure.unwrap_or_else(|| self.world.departure_of(&client));
-        self.world.step(Input::GraceExpired {
+        let departure = departure.unwrap_or_else(|| self.test_host.departure_of(&client));
+        self.test_host.step(Input::GraceExpired {
             client,
             grace_period: departure,
         })
@@ -369,7 +408,7 @@ impl Runner<'_> {
 
     fn channel(&self, name: &str) -> Uri {
         match name {
-            "run" => self.world.opened.last().unwrap().clone(),
+            "run" => self.test_host.opened.last().unwrap().clone(),
             name => uri(name),
         }
     }
@@ -381,11 +420,11 @@ impl Runner<'_> {
                 let (principal, memory) = word(if rest.is_empty() { "me" } else { rest });
                 let memory = memory.strip_prefix("was c");
                 let memory = memory.map(|number| ConnectionId(number.parse().unwrap()));
-                self.world.connect(connection, principal, memory)
+                self.test_host.connect(connection, principal, memory)
             }
-            "leave" => self.world.disconnect(connection),
+            "leave" => self.test_host.disconnect(connection),
             "joins" => {
-                let mut all = self.world.connect(connection, "me", None);
+                let mut all = self.test_host.connect(connection, "me", None);
                 let hello = json!({"protocolVersions": ["1.0.0"], "clientId": rest});
                 all.join(self.client(connection, &format!("initialize {hello}")));
                 all
@@ -398,7 +437,7 @@ impl Runner<'_> {
             }
             "recovers" => {
                 let (client, channels) = word(rest);
-                let seen = &self.world.clients[&connection].cursors;
+                let seen = &self.test_host.clients[&connection].cursors;
                 let cursor = |name: &str| {
                     let (channel, given) = match name.split_once('=') {
                         Some((name, given)) => (uri(name), given.parse().ok()),
@@ -459,7 +498,7 @@ impl Runner<'_> {
 
     /// Answers the oldest host request to a client.
     fn answer(&mut self, connection: ConnectionId, how: &str, what: &Json) -> Effects {
-        let asked = &mut self.world.asked;
+        let asked = &mut self.test_host.asked;
         let index = asked.iter().position(|(other, _)| *other == connection);
         let (_, id) = asked.remove(index.unwrap()).unwrap();
         self.send(
@@ -489,7 +528,7 @@ impl Runner<'_> {
 
     fn send(&mut self, connection: ConnectionId, message: &Json) -> Effects {
         let message = received(&message.to_string());
-        self.world.step(Input::Received {
+        self.test_host.step(Input::Received {
             connection,
             message,
         })
@@ -497,7 +536,7 @@ impl Runner<'_> {
 }
 
 /// Appends the effects of a later step.
-trait Join {
+pub(crate) trait Join {
     fn join(&mut self, other: Effects);
 }
 

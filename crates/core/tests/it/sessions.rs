@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// SES-1 to SES-7, SES-12, ROOT-4, ROOT-10, A-17.
 #[test]
-fn a_session_is_there_at_once_and_ready_later() {
+fn a_session_exists_at_once_and_becomes_ready_later() {
     check(
         r#"
         - c1 connect
@@ -48,6 +48,7 @@ fn a_session_is_there_at_once_and_ready_later() {
                 c1: snapshot of s2 at 3
             agent s2 stopped
                 c1: 4 s2 session/creationFailed {"error":{"errorType":"test","message":"no such file"}}
+                c1: root/sessionSummaryChanged {"changes":{"status":2,"_meta":{"agenthost.creationError":"no such file"}},"session":"s2"}
             c1 listSessions
                 c1: sessions [s1, s2]
         "#]],
@@ -56,7 +57,7 @@ fn a_session_is_there_at_once_and_ready_later() {
 
 /// SES-17, SES-18, SES-21, SUB-22, ROOT-11.
 #[test]
-fn a_session_ends_with_everything_in_it() {
+fn disposing_a_session_removes_its_chats() {
     check(
         r#"
         - c1 connect
@@ -130,7 +131,7 @@ fn sessions_are_listed_latest_first_and_in_pages() {
 
 /// SEC-5, SES-1: a client can't create a channel with a URI that has another meaning for the host.
 #[test]
-fn addresses_of_others_are_not_given_away() {
+fn reserved_uris_are_rejected_for_new_channels() {
     check(
         r#"
         - c1 joins a
@@ -176,7 +177,7 @@ fn addresses_of_others_are_not_given_away() {
 /// The host titles a session by its first message. A title from the agent replaces that, and a
 /// title from a user replaces both.
 #[test]
-fn agents_may_name_what_nobody_named() {
+fn titles_of_agents_replace_only_derived_titles() {
     check(
         r#"
         - c1 joins a

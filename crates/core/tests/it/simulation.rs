@@ -1,14 +1,15 @@
 //! Simulates clients that connect, leave, lag and race, agents that stream and fail, and a host
 //! that is killed at any moment. A seed determines each run.
 //!
-//! `World` checks its invariants on every step. Set `SIMULATION_SEEDS=100000` for a long run.
+//! `TestHost` checks its invariants on every step. Set `SIMULATION_SEEDS=100000` for a long run;
+//! `SIMULATION_FIRST` is the first seed, so that a single one can be repeated.
 
 mod agents;
-mod customizing;
-mod dispatching;
+mod customizations;
+mod dispatches;
 mod files;
-mod questions;
-mod returning;
+mod host_requests;
+mod reconnects;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ use serde_json::json;
 
 use crate::invariants::{Verdicts, check_at_rest};
 use crate::script::{received, uri};
-use crate::world::{Backup, World};
+use crate::test_host::{Backup, TestHost};
 
 const STEPS: u32 = 300;
 
@@ -38,27 +39,28 @@ const STEPS: u32 = 300;
     clippy::disallowed_methods,
     reason = "a person chooses how long it runs"
 )]
-fn nothing_is_lost_whatever_happens() {
-    let seeds = std::env::var("SIMULATION_SEEDS").ok();
-    let seeds = seeds.map_or(200, |seeds| seeds.parse().unwrap());
+fn random_runs_keep_all_invariants() {
+    let variable = |name| std::env::var(name).ok().map(|value| value.parse().unwrap());
+    let seeds: u64 = variable("SIMULATION_SEEDS").unwrap_or(200);
+    let first: u64 = variable("SIMULATION_FIRST").unwrap_or(0);
     let mut verdicts = Verdicts::default();
     let mut restored = 0;
-    for seed in 0..seeds {
+    for seed in first..seeds {
         let mut simulation = Simulation::new(seed);
-        let _told = Told(seed);
+        let _told = SeedPrinter(seed);
         for _ in 0..STEPS {
             simulation.step();
         }
-        simulation.world.check_mirrors();
-        simulation.settle();
-        verdicts.add(&simulation.world.verdicts);
+        simulation.test_host.check_mirrors();
+        simulation.finish_everything();
+        verdicts.add(&simulation.test_host.verdicts);
         restored += simulation
             .unreliable
             .map_or(0, |unreliable| unreliable.restored);
     }
     // A simulation without effect would prove nothing: every action that a client can dispatch was
     // both accepted and refused.
-    if seeds >= 200 {
+    if seeds >= first + 200 {
         assert!(restored > 20, "copies were restored {restored} times");
         let rare: Vec<_> = Action::table()
             .filter(|info| info.dispatcher == Dispatcher::Client && is_possible(info.name))
@@ -70,9 +72,9 @@ fn nothing_is_lost_whatever_happens() {
 }
 
 /// Prints the seed if the simulation panics.
-struct Told(u64);
+struct SeedPrinter(u64);
 
-impl Drop for Told {
+impl Drop for SeedPrinter {
     #[expect(clippy::print_stderr, reason = "for who looks into it")]
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -87,13 +89,17 @@ fn is_possible(name: &str) -> bool {
 }
 
 /// Creates a world; customizations are enabled for every other seed.
-fn customized_now_and_then(seed: u64) -> World {
-    let mut config = crate::world::config();
+fn customized_now_and_then(seed: u64) -> TestHost {
+    let mut config = crate::test_host::config();
     if seed % 2 == 1 {
-        let agents = config.agents.iter().map(|agent| agent.provider.clone());
-        config.customizable = Some(agents.collect());
+        let agents = config
+            .catalog
+            .agents
+            .iter()
+            .map(|agent| agent.provider.clone());
+        config.catalog.customizable = Some(agents.collect());
     }
-    World::with(config)
+    TestHost::with(config)
 }
 
 /// State of a machine whose clock jumps and whose data directory is restored from backups.
@@ -107,7 +113,7 @@ struct Unreliable {
 }
 
 pub(crate) struct Simulation {
-    pub(crate) world: World,
+    pub(crate) test_host: TestHost,
     /// Set in some worlds, in which the end of the log is sometimes lost and clocks jump. There,
     /// every client has a client id of its own.
     unreliable: Option<Unreliable>,
@@ -129,7 +135,7 @@ impl Simulation {
         let unreliable = seed % 4 >= 2;
         Simulation {
             unreliable: unreliable.then(Unreliable::default),
-            world: customized_now_and_then(seed),
+            test_host: customized_now_and_then(seed),
             chance: Generator::new(seed, options),
             next_connection: 0,
             requests: 0,
@@ -137,8 +143,8 @@ impl Simulation {
     }
 
     pub(crate) fn step(&mut self) {
-        self.world.now += self.chance.rng.i64(0..2_000);
-        if self.world.clients.is_empty() {
+        self.test_host.now += self.chance.rng.i64(0..2_000);
+        if self.test_host.clients.is_empty() {
             self.connect();
         }
         match self.chance.rng.u32(0..100) {
@@ -158,16 +164,21 @@ impl Simulation {
             62..90 => self.agent(),
             90..94 => self.terminal_event(),
             94 => self.end_grace(),
-            95 => self.end_patience(),
-            96 => drop(self.world.step(Input::EvictionDue)),
+            95 => self.time_out_client_tool(),
+            96 => drop(self.test_host.step(Input::EvictionDue)),
             97 if self.unreliable.is_some() || self.chance.chance(0.3) => self.restart(),
-            _ => self.world.check_mirrors(),
+            98 => drop(self.test_host.fill_disk()),
+            _ => self.test_host.check_mirrors(),
+        }
+        // A full disk lasts for about ten steps.
+        if self.test_host.full.is_some() && self.chance.chance(0.1) {
+            self.test_host.free_disk();
         }
         self.finish_searches();
-        self.look_at_files();
-        self.answer_question();
+        self.finish_change_jobs();
+        self.answer_request();
         self.customize();
-        for (connection, client) in &self.world.clients {
+        for (connection, client) in &self.test_host.clients {
             assert!(
                 client.waiting.is_empty(),
                 "{connection:?} waits for an answer"
@@ -176,23 +187,25 @@ impl Simulation {
     }
 
     /// Ends everything that runs, and checks that no turn and no pending input is left.
-    fn settle(&mut self) {
+    fn finish_everything(&mut self) {
+        self.test_host.free_disk();
         self.next_connection += 1;
         let connection = ConnectionId(self.next_connection);
-        self.world.connect(connection, "me", None);
+        self.test_host.connect(connection, "me", None);
         self.initialize(connection, "the last");
+        self.open_agents();
         // Preparations may wait for host requests to clients.
         loop {
             self.end_preparations();
-            if self.world.unanswered.is_empty() {
+            if self.test_host.unanswered.is_empty() {
                 break;
             }
-            self.end_questions();
+            self.time_out_requests();
         }
-        self.world.take_checkpoints();
-        self.check_told();
+        self.test_host.take_checkpoints();
+        self.check_prompts_sent();
         // Ending a turn may start a queued message in another chat.
-        let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();
+        let chats: Vec<_> = self.test_host.log.channels.keys().cloned().collect();
         for chat in chats {
             if let Some(turn) = self.active_turn(&chat) {
                 let cancel = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 0});
@@ -200,19 +213,19 @@ impl Simulation {
                 self.notify(connection, "dispatchAction", params);
             }
         }
-        self.world.check_mirrors();
-        check_at_rest(&self.world.log);
-        let open = &self.world.called;
+        self.test_host.check_mirrors();
+        check_at_rest(&self.test_host.log);
+        let open = &self.test_host.called;
         assert!(open.is_empty(), "agents wait for {open:?}");
     }
 
     fn connection(&mut self) -> Option<ConnectionId> {
-        let connections: Vec<_> = self.world.clients.keys().copied().collect();
+        let connections: Vec<_> = self.test_host.clients.keys().copied().collect();
         self.chance.pick(&connections).copied()
     }
 
     fn channel(&mut self) -> Uri {
-        let channels = self.world.log.channels.iter();
+        let channels = self.test_host.log.channels.iter();
         let running = channels.filter(|(_, state)| {
             let running = TerminalLifecycle::Running;
             matches!(state, ChannelState::Terminal(state) if state.lifecycle == running)
@@ -243,15 +256,15 @@ impl Simulation {
     }
 
     fn request(&mut self, connection: ConnectionId, method: &str, params: Json) {
-        self.ask(connection, method, params);
+        self.send_request(connection, method, params);
     }
 
     /// Sends a request and returns its effects.
-    fn ask(&mut self, connection: ConnectionId, method: &str, params: Json) -> Effects {
+    fn send_request(&mut self, connection: ConnectionId, method: &str, params: Json) -> Effects {
         self.requests += 1;
         let message =
             json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
-        self.world.step(Input::Received {
+        self.test_host.step(Input::Received {
             connection,
             message: received(&message.to_string()),
         })
@@ -259,7 +272,7 @@ impl Simulation {
 
     fn notify(&mut self, connection: ConnectionId, method: &str, params: Json) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.world.step(Input::Received {
+        self.test_host.step(Input::Received {
             connection,
             message: received(&message.to_string()),
         });
@@ -267,16 +280,16 @@ impl Simulation {
 
     /// Connects a new client, or one that returns with its earlier state.
     fn connect(&mut self) {
-        if self.world.clients.len() >= 5 {
+        if self.test_host.clients.len() >= 5 {
             return;
         }
         self.next_connection += 1;
         let connection = ConnectionId(self.next_connection);
-        let lost: Vec<_> = self.world.memories.keys().copied().collect();
+        let lost: Vec<_> = self.test_host.memories.keys().copied().collect();
         let before = self.chance.pick(&lost).copied();
         match before.filter(|_| self.chance.chance(0.7)) {
             None => {
-                self.world.connect(connection, "me", None);
+                self.test_host.connect(connection, "me", None);
                 let client = self.client_id(connection);
                 self.initialize(connection, &client);
             }
@@ -285,12 +298,14 @@ impl Simulation {
                 if let Some(unreliable) = &mut self.unreliable {
                     unreliable.names.insert(connection, client.clone());
                 }
-                let memory = self.world.memories[&before].clone();
-                self.world.connect(connection, "me", Some(before));
-                self.come_back(connection, &client, &memory);
+                let memory = self.test_host.memories[&before].clone();
+                self.test_host.connect(connection, "me", Some(before));
+                self.reconnect(connection, &client, &memory);
                 // The host has forgotten the client, which therefore starts over with `initialize`.
                 if !self.is_known(connection) {
-                    self.world.clients.insert(connection, Default::default());
+                    self.test_host
+                        .clients
+                        .insert(connection, Default::default());
                     self.initialize(connection, &client);
                 }
             }
@@ -324,7 +339,7 @@ impl Simulation {
     /// Returns `true` if the host accepts requests on a connection.
     fn is_known(&mut self, connection: ConnectionId) -> bool {
         let list = json!({"channel": "ahp-root://"});
-        let effects = self.ask(connection, "listSessions", list);
+        let effects = self.send_request(connection, "listSessions", list);
         let refused = |effect: &agenthost_core::Effect| {
             matches!(
                 effect,
@@ -336,7 +351,7 @@ impl Simulation {
 
     fn disconnect(&mut self) {
         if let Some(connection) = self.connection() {
-            self.world.disconnect(connection);
+            self.test_host.disconnect(connection);
         }
     }
 
@@ -388,14 +403,14 @@ impl Simulation {
             if self.chance.chance(0.8) {
                 let session = uri(name);
                 let event = AgentEvent::Opened { tools: Vec::new() };
-                self.world.step(Input::Agent { session, event });
+                self.test_host.step(Input::Agent { session, event });
             }
         }
     }
 
     /// Sends an event of a terminal that the host has opened.
     fn terminal_event(&mut self) {
-        let opened = self.world.opened.clone();
+        let opened = self.test_host.opened.clone();
         let Some(terminal) = self.chance.pick(&opened).cloned() else {
             return;
         };
@@ -409,7 +424,7 @@ impl Simulation {
                 data: "x".to_owned(),
             }),
         };
-        self.world.step(Input::Terminal { terminal, event });
+        self.test_host.step(Input::Terminal { terminal, event });
     }
 
     /// Sends a random request that matches its shape, on some channel.
@@ -436,34 +451,36 @@ impl Simulation {
 
     /// Completes all pending searches, file jobs and watches; access requests time out.
     fn finish_searches(&mut self) {
-        while let Some((connection, id)) = self.world.grants.pop_front() {
-            self.world
+        while let Some((connection, id)) = self.test_host.grants.pop_front() {
+            self.test_host
                 .step(Input::AccessRequestTimedOut { connection, id });
         }
-        while let Some(errand) = self.world.watches.pop_front() {
+        while let Some(errand) = self.test_host.watches.pop_front() {
             let begun = Ok(());
-            self.world.step(Input::WatchStarted {
+            self.test_host.step(Input::WatchStarted {
                 request: errand,
                 outcome: begun,
             });
         }
-        while let Some(errand) = self.world.errands.pop_front() {
-            self.world.step(Input::RequestCompleted {
+        while let Some(errand) = self.test_host.errands.pop_front() {
+            self.test_host.step(Input::RequestCompleted {
                 connection: errand.connection,
                 id: errand.id,
                 result: Box::new(Ok(ResponseBody::Empty)),
             });
         }
-        while let Some(search) = self.world.searches.pop_front() {
+        while let Some(search) = self.test_host.searches.pop_front() {
             let files = Vec::new();
-            self.world.step(Input::FileSearchFinished { search, files });
+            self.test_host
+                .step(Input::FileSearchFinished { search, files });
         }
     }
 
     /// Lets a client tool call time out, if there is one.
-    fn end_patience(&mut self) {
-        if let Some((session, call)) = self.world.awaited.pop_front() {
-            self.world.step(Input::ClientToolTimedOut { session, call });
+    fn time_out_client_tool(&mut self) {
+        if let Some((session, call)) = self.test_host.awaited.pop_front() {
+            self.test_host
+                .step(Input::ClientToolTimedOut { session, call });
         }
     }
 
@@ -487,7 +504,7 @@ impl Simulation {
                     .chance
                     .pick(&["s1.chat", "s2.chat", "s3.chat"])
                     .unwrap());
-                let turn = self.some_turn(&source);
+                let turn = self.random_turn(&source);
                 let kind = *self.chance.pick(&["fork", "sideChat"]).unwrap();
                 params["source"] = json!({"kind": kind, "chat": source, "turnId": turn});
             }
@@ -496,9 +513,9 @@ impl Simulation {
     }
 
     /// Returns a turn of a chat, running or not.
-    fn some_turn(&mut self, chat: &Uri) -> TurnId {
+    fn random_turn(&mut self, chat: &Uri) -> TurnId {
         let none = TurnId::from("no such turn");
-        let Some(ChannelState::Chat(state)) = self.world.log.channels.get(chat) else {
+        let Some(ChannelState::Chat(state)) = self.test_host.log.channels.get(chat) else {
             return none;
         };
         let turns = state.turns.items().map(|turn| turn.id.clone());
@@ -534,7 +551,7 @@ impl Simulation {
     }
 
     fn active_turn(&self, channel: &Uri) -> Option<TurnId> {
-        match self.world.log.channels.get(channel)? {
+        match self.test_host.log.channels.get(channel)? {
             ChannelState::Chat(chat) => Some(chat.active_turn.as_ref()?.id.clone()),
             _ => None,
         }
@@ -543,8 +560,8 @@ impl Simulation {
     fn end_grace(&mut self) {
         // For a client that is not away, this is a grace period that does not exist.
         let client = ClientId::from(format!("client-{}", self.chance.rng.u32(0..3)));
-        let departure = self.world.departure_of(&client);
-        self.world.step(Input::GraceExpired {
+        let departure = self.test_host.departure_of(&client);
+        self.test_host.step(Input::GraceExpired {
             client,
             grace_period: departure,
         });
@@ -553,22 +570,22 @@ impl Simulation {
     /// Kills the host and starts it again. Sometimes old actions are gone from the log.
     fn restart(&mut self) {
         if self.chance.chance(0.3) {
-            let last = self.world.log.actions.last();
+            let last = self.test_host.log.actions.last();
             let last = last.map_or(0, |envelope| envelope.server_seq.0);
-            let start = self.world.log.start.0.max(last.saturating_sub(20));
-            self.world.log.start = ServerSeq(start);
+            let start = self.test_host.log.start.0.max(last.saturating_sub(20));
+            self.test_host.log.start = ServerSeq(start);
         }
         if let Some(unreliable) = &mut self.unreliable {
             let rng = &mut self.chance.rng;
             if let Some(backup) = unreliable.backup.as_ref().filter(|_| rng.u8(..2) == 0) {
-                self.world.restore_backup(backup);
+                self.test_host.restore_backup(backup);
                 unreliable.restored += 1;
             }
             if rng.u8(..2) == 0 {
-                unreliable.backup = Some(self.world.back_up());
+                unreliable.backup = Some(self.test_host.back_up());
             }
             // Small jumps are the hardest case, because the numbers of epochs overlap.
-            let now = u64::try_from(self.world.now).unwrap() * 1_000;
+            let now = u64::try_from(self.test_host.now).unwrap() * 1_000;
             let micros = match rng.u8(..4) {
                 0 => now,
                 1 => rng.u64(0..now + 1),
@@ -576,8 +593,8 @@ impl Simulation {
                 _ => unreliable.clock,
             };
             unreliable.clock = micros;
-            self.world.log.begin_epoch(micros);
+            self.test_host.log.begin_epoch(micros);
         }
-        self.world.restart();
+        self.test_host.restart();
     }
 }

@@ -6,7 +6,7 @@ use crate::script::check;
 
 /// SUB-2 to SUB-9, DSP-9, SEQ-1, ERR-5.
 #[test]
-fn only_subscribers_are_told() {
+fn only_subscribers_receive_actions() {
     check(
         r#"
         - c1 joins a
@@ -86,7 +86,7 @@ fn subscriptions_are_bounded() {
 /// SUB-19, HSK-23: two connections share a client id, and one has seen only a part of a chat. What
 /// the other one sees or does must not change what the host knows about the first.
 #[test]
-fn programs_that_share_a_name_are_told_apart() {
+fn connections_with_one_client_id_are_distinguished() {
     check(
         r#"
         - c1 joins a

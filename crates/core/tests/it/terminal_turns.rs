@@ -6,7 +6,7 @@ use expect_test::expect;
 use crate::script::check;
 
 #[test]
-fn a_message_can_be_a_command() {
+fn a_message_with_an_exclamation_mark_runs_a_command() {
     check(
         r#"
         - c1 joins a
@@ -90,7 +90,7 @@ fn a_message_can_be_a_command() {
 
 /// An empty one is an error, and only a user can run commands this way.
 #[test]
-fn what_is_no_command() {
+fn other_messages_do_not_run_commands() {
     check(
         r#"
         - c1 joins a
@@ -166,7 +166,7 @@ fn a_command_ends_with_its_turn() {
 /// The queue goes on after it, and what is said meanwhile waits for a turn of
 /// the agent.
 #[test]
-fn other_messages_wait() {
+fn other_messages_wait_for_a_command_turn() {
     check(
         r#"
         - c1 joins a
@@ -190,19 +190,17 @@ fn other_messages_wait() {
                 nothing
             terminal run exited 0
                 terminal run: close
-                terminal run: open "next" in home, 120 by 30
-            terminal run exited 0
-                terminal run: close
                 agent s1: open
-                agent s1: prompt turn-0000000000000000000000000000000c "thanks"
-                agent s1: steer turn-0000000000000000000000000000000c by p1 "hurry"
+                agent s1: prompt turn-0000000000000000000000000000000b "hurry"
+            terminal run exited 0
+                nothing
         "#]],
     );
 }
 
 /// The agent is told to forget turns by those that it knows.
 #[test]
-fn an_agent_is_rewound_to_what_it_knows() {
+fn a_rewind_skips_command_turns() {
     check(
         r#"
         - c1 joins a
@@ -297,7 +295,7 @@ fn a_command_continues_in_the_background() {
 /// TER-18: a command in the background ends when its terminal is disposed, or
 /// its chat is gone.
 #[test]
-fn a_command_in_the_background_is_ended() {
+fn disposing_a_terminal_or_chat_ends_its_background_command() {
     check(
         r#"
         - c1 joins a
@@ -332,7 +330,7 @@ fn a_command_in_the_background_is_ended() {
 /// TER-15: a claim that would let one command too many continue is rejected, and
 /// the turn keeps its command.
 #[test]
-fn only_so_many_commands_continue_in_the_background() {
+fn the_number_of_background_commands_is_limited() {
     let claim = r#"terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}"#;
     let mut script = String::from("- c1 joins a\n- c1 opens s1\n");
     for number in 0..MAX_BACKGROUND_COMMANDS {

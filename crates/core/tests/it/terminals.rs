@@ -10,11 +10,11 @@ use agenthost_protocol::terminal::{
 use expect_test::expect;
 
 use crate::script::{check, run, uri};
-use crate::world::World;
+use crate::test_host::TestHost;
 
 /// TER-1, TER-2, TER-5, TER-11, TER-12, TER-18, ROOT-5.
 #[test]
-fn a_client_has_a_terminal() {
+fn a_client_can_create_a_terminal() {
     check(
         r#"
         - c1 joins a
@@ -88,10 +88,10 @@ fn a_client_has_a_terminal() {
 
 /// TER-20: terminal input is echoed only to the client that typed it, and is not stored.
 #[test]
-fn what_is_typed_is_nobody_elses() {
-    let mut world = World::new();
+fn input_is_echoed_only_to_its_sender() {
+    let mut test_host = TestHost::new();
     let result = run(
-        &mut world,
+        &mut test_host,
         r#"
         - c1 joins a
         - c2 joins b
@@ -102,7 +102,7 @@ fn what_is_typed_is_nobody_elses() {
         c1 ! ahp-terminal:/1 terminal/input {"data": "password"}
         "#,
     );
-    world.check_mirrors();
+    test_host.check_mirrors();
     expect![[r#"
         c1 ! ahp-terminal:/1 terminal/input {"data": "not even watching"}
             terminal ahp-terminal:/1: type "not even watching"
@@ -110,7 +110,7 @@ fn what_is_typed_is_nobody_elses() {
             terminal ahp-terminal:/1: type "password"
             c1: 3 shown terminal/input {"data":"password"}"#]]
     .assert_eq(&result);
-    let kept = format!("{:?}", world.log.actions);
+    let kept = format!("{:?}", test_host.log.actions);
     assert!(
         !kept.contains("password") && !kept.contains("watching"),
         "{kept}"
@@ -121,9 +121,9 @@ fn what_is_typed_is_nobody_elses() {
 /// their output is still there.
 #[test]
 fn terminals_end_with_their_session_or_their_host() {
-    let mut world = World::new();
+    let mut test_host = TestHost::new();
     let result = run(
-        &mut world,
+        &mut test_host,
         r#"
         - c1 joins a
         - c1 opens s1 {"workingDirectories": ["file:///w"]}
@@ -138,7 +138,7 @@ fn terminals_end_with_their_session_or_their_host() {
         c2 disposeTerminal ahp-terminal:/2
         "#,
     );
-    world.check_mirrors();
+    test_host.check_mirrors();
     expect![[r#"
         c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
             terminal ahp-terminal:/1: open a shell in file:///w, 80 by 24
@@ -156,13 +156,13 @@ fn terminals_end_with_their_session_or_their_host() {
             terminal ahp-terminal:/2: close
             c2: 11 root root/terminalsChanged {"terminals":[]}
             c2: null"#]].assert_eq(&result);
-    assert!(!world.log.channels.contains_key(&uri("ahp-terminal:/2")));
+    assert!(!test_host.log.channels.contains_key(&uri("ahp-terminal:/2")));
 }
 
 /// TER-7, TER-8, TER-9, TER-10: once the shell supports it, commands are reported separately: one
 /// at a time, with unique ids and with times of the host's clock.
 #[test]
-fn commands_are_told_apart() {
+fn commands_of_a_shell_are_reported_separately() {
     check(
         r#"
         - c1 joins a
@@ -237,7 +237,7 @@ fn commands_are_told_apart() {
 
 /// A command that was running in a shell when the host was killed has finished.
 #[test]
-fn a_command_does_not_outlive_its_host() {
+fn a_restart_finishes_a_running_command() {
     check(
         r#"
         - c1 joins a
@@ -263,18 +263,18 @@ fn a_command_does_not_outlive_its_host() {
 /// TER-19: the host and its clients drop the same old output, and the rest still belongs to its
 /// commands.
 #[test]
-fn old_commands_are_forgotten() {
-    let mut world = World::new();
+fn old_output_and_its_commands_are_trimmed() {
+    let mut test_host = TestHost::new();
     let setup = r#"
         - c1 joins a
         - c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
         - c1 subscribe ahp-terminal:/1
     "#;
-    run(&mut world, setup);
+    run(&mut test_host, setup);
     let terminal = uri("ahp-terminal:/1");
     let mut tell = |event| {
         let terminal = terminal.clone();
-        world.step(Input::Terminal { terminal, event });
+        test_host.step(Input::Terminal { terminal, event });
     };
     for number in 0..30 {
         let line = CommandLine(format!("command {number}"));
@@ -287,8 +287,8 @@ fn old_commands_are_forgotten() {
             tell(TerminalEvent::CommandFinished(Some(number)));
         }
     }
-    world.check_mirrors();
-    let Some(ChannelState::Terminal(state)) = world.host.state(&terminal) else {
+    test_host.check_mirrors();
+    let Some(ChannelState::Terminal(state)) = test_host.host.state(&terminal) else {
         panic!("a terminal");
     };
     let lines: Vec<_> = state
@@ -312,10 +312,10 @@ fn old_commands_are_forgotten() {
 /// TER-5, TER-11, TER-15: for a terminal of an agent, input, size and the change to a background
 /// command are passed to the agent.
 #[test]
-fn a_terminal_of_an_agent_can_be_used() {
-    let mut world = World::new();
+fn input_to_the_terminal_of_an_agent_is_forwarded() {
+    let mut test_host = TestHost::new();
     run(
-        &mut world,
+        &mut test_host,
         "- c1 joins a
          - c2 joins b
          - c1 opens s1",
@@ -334,12 +334,12 @@ fn a_terminal_of_an_agent_can_be_used() {
         }),
         command: None,
     };
-    world.step(Input::Agent {
+    test_host.step(Input::Agent {
         session: uri("s1"),
         event: opened,
     });
     let result = run(
-        &mut world,
+        &mut test_host,
         r#"
         - c2 subscribe ahp-terminal:/agents
         c2 ! ahp-terminal:/agents terminal/input {"data": "y\n"}
@@ -368,5 +368,5 @@ fn a_terminal_of_an_agent_can_be_used() {
             agent s1: terminal ahp-terminal:/agents: close
             c2: null"#]]
     .assert_eq(&result);
-    world.check_mirrors();
+    test_host.check_mirrors();
 }

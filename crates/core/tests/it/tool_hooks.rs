@@ -26,7 +26,7 @@ fn begun(moments: &str) -> String {
 /// A question of an agent waits for hooks, with all that happens to its call
 /// since. Hooks that are fine with it do not answer it: people do.
 #[test]
-fn people_are_asked_when_hooks_are_fine_with_a_call() {
+fn a_call_that_hooks_allow_still_requires_approval() {
     check_customized(
         &format!(
             r#"{}
@@ -70,7 +70,7 @@ fn people_are_asked_when_hooks_are_fine_with_a_call() {
 /// same as if a person had refused it; what it did with the call since changes
 /// nothing.
 #[test]
-fn a_hook_refuses_a_call_that_an_agent_asks_about() {
+fn a_hook_denies_a_permission_request() {
     check_customized(
         &format!(
             r#"{}
@@ -101,7 +101,7 @@ fn a_hook_refuses_a_call_that_an_agent_asks_about() {
 /// something else, and not if only its words are others. What a person agreed
 /// to meanwhile is not what is asked now.
 #[test]
-fn another_question_is_looked_at_again_if_it_is_about_something_else() {
+fn a_changed_permission_request_is_checked_again() {
     check_customized(
         &format!(
             r#"{}
@@ -137,7 +137,7 @@ fn another_question_is_looked_at_again_if_it_is_about_something_else() {
 
 /// Whatever ends a turn ends what waits for hooks in it.
 #[test]
-fn a_turn_that_ends_takes_what_waits_along() {
+fn the_end_of_a_turn_cancels_its_hook_checks() {
     check_customized(
         &format!(
             r#"{}
@@ -212,7 +212,7 @@ fn a_turn_that_ends_takes_what_waits_along() {
 
 /// After a kill nothing waits any more: the turn is closed as others are.
 #[test]
-fn what_waited_when_the_host_was_killed_is_over() {
+fn a_restart_cancels_hook_checks() {
     check_customized(
         &format!(
             r#"{}
@@ -241,7 +241,7 @@ fn what_waited_when_the_host_was_killed_is_over() {
 /// Calls at the gateway wait for hooks, by the names that other hosts give
 /// them; one that hooks have seen as a question is not looked at twice.
 #[test]
-fn calls_at_the_gateway_wait_for_hooks() {
+fn gateway_calls_wait_for_hooks() {
     let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "My server", "state": {"kind": "stopped"}}"#;
     let active = r#"{"activeClient": {"clientId": "a", "tools": [{"name": "look at"}]}}"#;
     let ask = r#"chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "?", "toolInput": "{\"q\":1}", "contributor": {"kind": "mcp", "customizationId": "m"}, "options": []}"#;
@@ -295,7 +295,7 @@ fn calls_at_the_gateway_wait_for_hooks() {
 /// Hooks hear of calls that are over, however they ended; what an agent tells
 /// of an earlier conversation is none.
 #[test]
-fn hooks_hear_of_calls_that_are_over() {
+fn hooks_receive_finished_calls() {
     let active = r#"{"activeClient": {"clientId": "a", "tools": [{"name": "look"}]}}"#;
     let run = r#"chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "ls", "toolInput": "ls", "confirmed": "not-needed"}"#;
     let adopted = r#"{"text": "before", "origin": {"kind": "user"}} chat/toolCallComplete {"toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "x"}}"#;
@@ -347,7 +347,7 @@ fn hooks_hear_of_calls_that_are_over() {
 
 /// Nothing waits in a session without such hooks.
 #[test]
-fn nothing_waits_without_hooks() {
+fn without_hooks_no_call_waits() {
     check_customized(
         &format!(
             r#"{}

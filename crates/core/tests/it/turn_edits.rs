@@ -8,7 +8,7 @@ use crate::script::check;
 /// calls, so these have to include what a command has changed. The edits are in a call of their
 /// own, because VS Code shows edits instead of the output of their call.
 #[test]
-fn what_a_command_has_changed_is_reported_before_the_turn_ends() {
+fn edits_of_a_command_are_reported_before_the_turn_ends() {
     check(
         r#"
         - c1 joins a
@@ -40,7 +40,7 @@ fn what_a_command_has_changed_is_reported_before_the_turn_ends() {
 /// A part of a file is not its content, and an overwritten file is not a new one: the host replaces
 /// such edits, because a client that restores files would lose the rest.
 #[test]
-fn edits_that_an_agent_reports_are_replaced_by_those_that_were_made() {
+fn reported_edits_are_replaced_by_surveyed_ones() {
     check(
         r#"
         - c1 joins a
@@ -201,7 +201,7 @@ fn a_cancelled_turn_does_not_wait_for_its_edits() {
 
 /// The turn had ended before its agent stopped, so it does not fail.
 #[test]
-fn an_agent_that_stops_does_not_spoil_a_turn_that_has_ended() {
+fn an_agent_that_stops_does_not_fail_an_ended_turn() {
     check(
         r#"
         - c1 joins a
@@ -232,7 +232,7 @@ fn an_agent_that_stops_does_not_spoil_a_turn_that_has_ended() {
 
 /// The edits of a worker are reported in its own turn and in the turn that it works for.
 #[test]
-fn a_worker_reports_its_edits_and_so_does_the_turn_it_works_for() {
+fn edits_of_a_worker_are_also_reported_in_the_parent_turn() {
     check(
         r#"
         - c1 joins a

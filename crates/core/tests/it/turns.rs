@@ -20,7 +20,7 @@ fn ready(script: &str) -> String {
 
 /// TUR-1 to TUR-7, PRT-1, SEQ-5, SEQ-7, SES-22.
 #[test]
-fn a_turn_runs_for_all_to_see() {
+fn a_turn_is_published_to_all_subscribers() {
     check(
         &ready(
             r#"
@@ -148,7 +148,7 @@ fn a_turn_is_cancelled() {
 
 /// PEN-2 to PEN-4, PEN-8, A-8: queued messages run one after the other, but not after an error.
 #[test]
-fn queued_messages_follow() {
+fn queued_messages_start_turns_in_order() {
     check(
         &ready(
             r#"
@@ -190,7 +190,7 @@ fn queued_messages_follow() {
 /// Events of an agent have no effect without a turn, and an agent can't start or end turns by
 /// actions.
 #[test]
-fn an_agent_keeps_to_its_turn() {
+fn agent_events_outside_of_a_turn_have_no_effect() {
     check(
         &ready(
             r#"
@@ -221,7 +221,7 @@ fn an_agent_keeps_to_its_turn() {
 
 /// When an agent stops, its turn fails; the next turn opens the agent again.
 #[test]
-fn an_agent_that_stops_is_opened_again() {
+fn a_stopped_agent_is_reopened_by_the_next_turn() {
     check(
         &ready(
             r#"
@@ -254,7 +254,7 @@ fn an_agent_that_stops_is_opened_again() {
 /// PEN-5: a steering message that the agent did not accept while the turn ran starts the next turn,
 /// before the queued messages.
 #[test]
-fn what_was_not_heard_is_said_next() {
+fn an_unsent_steering_message_starts_the_next_turn() {
     check(
         r#"
         - c1 joins a

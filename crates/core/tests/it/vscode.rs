@@ -13,7 +13,7 @@ const CONNECTED: &str = r#"
 "#;
 
 /// A session in which VS Code has sent its first message.
-const TALKING: &str = r#"
+const FIRST_MESSAGE_SENT: &str = r#"
     - c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
     - c1 subscribe shell:/1
     - c1 subscribe ahp-chat://default/c2hlbGw6LzE
@@ -25,8 +25,8 @@ fn connected(script: &str) -> String {
     format!("{CONNECTED}{script}")
 }
 
-fn talking(script: &str) -> String {
-    format!("{CONNECTED}{TALKING}{script}")
+fn after_first_message(script: &str) -> String {
+    format!("{CONNECTED}{FIRST_MESSAGE_SENT}{script}")
 }
 
 /// Findings 1, 2, 3 and 9: VS Code creates a session for the selected agent and sends the message
@@ -85,8 +85,9 @@ fn the_first_message_fails_with_its_session() {
         ),
         expect![[r#"
             agent shell:/1 in ahp-chat://default/c2hlbGw6LzE stopped no such program
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":2,"_meta":{"agenthost.creationError":"no such program"}},"session":"shell:/1"}
                 c1: 6 retold ahp-chat://default/c2hlbGw6LzE chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"no such program"}},"turnId":"request_1","duration":0}
-                c1, c2: root/sessionSummaryChanged {"changes":{"status":2,"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":2}]},"session":"shell:/1"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":2}]},"session":"shell:/1"}
                 changes shell:/1: mark after request_1, chat since before request_1
             c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
                 c1: 8 retold ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"request_2","startedAt":"2026-01-05T09:00:00.000Z"}
@@ -98,7 +99,7 @@ fn the_first_message_fails_with_its_session() {
 
 /// Finding 9: VS Code creates a session for each agent that the user looks at.
 #[test]
-fn sessions_without_a_message_end_with_their_maker() {
+fn provisional_sessions_are_removed_with_their_creator() {
     check(
         &connected(
             r#"
@@ -131,13 +132,14 @@ fn sessions_without_a_message_end_with_their_maker() {
 /// A VS Code page that the host has forgotten keeps its list of sessions, so the host sends the
 /// changes, whatever the page subscribes to.
 #[test]
-fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
+fn an_expired_page_receives_changes_of_the_session_list() {
     check(
         &connected(
             r#"
             - c2 createSession shell:/2 {"provider": "shell"}
             - c1 leave
             - grace page
+            - wait 86400000
             - c2 disposeSession shell:/2
             - c3 connect
             c3 reconnect {"clientId": "page", "lastSeenServerSeq": 0, "subscriptions": ["ahp-root://"]}
@@ -156,9 +158,9 @@ fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
 
 /// A value that is not offered is dropped for VS Code, and the others are kept.
 #[test]
-fn values_of_a_session_that_are_not_offered_are_dropped() {
+fn unknown_session_config_values_are_dropped() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             c1 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}, "mode": "plan"}}
             c2 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}}}
@@ -176,9 +178,9 @@ fn values_of_a_session_that_are_not_offered_are_dropped() {
 /// Finding 10: changes of the list of sessions are not replayed, and VS Code does not request the
 /// list again.
 #[test]
-fn a_page_that_comes_back_is_told_how_the_list_changed() {
+fn a_reconnecting_page_receives_changes_of_the_session_list() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - c2 createSession shell:/2 {"provider": "shell"}
             - c1 leave
@@ -201,9 +203,9 @@ fn a_page_that_comes_back_is_told_how_the_list_changed() {
 
 /// Finding 11: VS Code renames a session by an action on its default chat.
 #[test]
-fn a_rename_on_the_chat_renames_the_session() {
+fn a_rename_of_the_default_chat_renames_the_session() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             c1 ! ahp-chat://default/c2hlbGw6LzE session/titleChanged {"title": "Better"}
             - c1 createChat shell:/1 {"chat": "ahp-chat://fork/c2hlbGw6LzE"}
@@ -226,7 +228,7 @@ fn a_rename_on_the_chat_renames_the_session() {
 #[test]
 fn completions_for_a_session_are_those_of_its_default_chat() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             c1 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
             c2 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
@@ -245,7 +247,7 @@ fn completions_for_a_session_are_those_of_its_default_chat() {
 #[test]
 fn models_are_offered_once() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"]}, "mode": {"type": "string", "title": "Mode", "enum": ["ask", "code"]}}} {"model": "m1"}
             c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj", "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
@@ -273,7 +275,7 @@ fn models_are_offered_once() {
 /// Finding 15: VS Code sends settings that the host does not have. They are left out and the others
 /// are applied; for another client, the action is refused.
 #[test]
-fn settings_that_the_host_does_not_have_are_left_out() {
+fn unknown_host_settings_are_ignored() {
     check(
         &connected(
             r#"
@@ -297,9 +299,9 @@ fn settings_that_the_host_does_not_have_are_left_out() {
 
 /// VS Code does not show why a turn was refused, so the host leaves out a model that is gone.
 #[test]
-fn a_model_that_is_gone_is_left_to_the_agent() {
+fn an_unavailable_model_is_removed_from_the_message() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE end request_1
             c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "again", "origin": {"kind": "user"}, "model": {"id": "gone"}, "attachments": [{"type": "resource", "uri": "vscode-remote://127.0.0.1:8080/proj/a.txt", "label": "a.txt", "displayKind": "document"}]}}
@@ -318,9 +320,9 @@ fn a_model_that_is_gone_is_left_to_the_agent() {
 
 /// VS Code sends numbers as text, because it has only a text field for them.
 #[test]
-fn numbers_are_read_from_text() {
+fn numeric_answers_are_parsed_from_text() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/inputRequested {"request": {"id": "r", "message": "How many?", "questions": [{"kind": "integer", "id": "n", "message": "Number"}]}}
             c1 ! ahp-chat://default/c2hlbGw6LzE chat/inputCompleted {"requestId": "r", "response": "accept", "answers": {"n": {"state": "submitted", "value": {"kind": "text", "value": "3"}}, "answer": {"state": "submitted", "value": {"kind": "text", "value": "3"}}}}
@@ -333,15 +335,16 @@ fn numbers_are_read_from_text() {
                 c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
                 c1: 11 retold shell:/1 session/inputNeededRemoved {"id":"input:r@ahp-chat://default/c2hlbGw6LzE"}
                 agent shell:/1: answer r accept {"n":{"state":"submitted","value":{"kind":"number","value":3}}}
+                c1: 12 retold shell:/1 session/metaChanged {"_meta":{"agenthost.answeredForms":[{"name":"VS Code","clientId":"page","chat":"ahp-chat://default/c2hlbGw6LzE","requestId":"r"}]}}
         "#]],
     );
 }
 
 /// The permissions of a session answer tool confirmations for the user.
 #[test]
-fn a_session_approves_by_its_settings() {
+fn session_permissions_approve_tool_calls() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "a", "toolName": "sh", "displayName": "Shell"}
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "a", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
@@ -386,7 +389,7 @@ fn a_session_approves_by_its_settings() {
 
 /// The host is killed after VS Code has created a session and before the first message.
 #[test]
-fn a_session_without_a_message_survives_a_restart() {
+fn a_provisional_session_survives_a_restart() {
     check(
         &connected(
             r#"
@@ -418,9 +421,9 @@ fn a_session_without_a_message_survives_a_restart() {
 /// Permissions apply to the kind of tool that a confirmation names, which may differ from how the
 /// call began. A call that offers only lasting approval is not approved automatically.
 #[test]
-fn settings_look_at_what_is_asked_for() {
+fn permissions_apply_to_the_tool_kind_of_the_request() {
     check(
-        &talking(
+        &after_first_message(
             r#"
             - c1 ! shell:/1 session/configChanged {"config": {"permissions": {"allow": ["edit"], "deny": ["fetch"]}}}
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "a", "toolName": "edit", "displayName": "Edit"}
@@ -453,7 +456,7 @@ fn settings_look_at_what_is_asked_for() {
 
 /// Of the sessions without a message that a page creates, the host keeps only the latest.
 #[test]
-fn sessions_without_a_message_are_few() {
+fn the_number_of_provisional_sessions_is_limited() {
     let create =
         |number| format!(r#"- c1 createSession shell:/{number} {{"provider": "shell"}}"#) + "\n";
     let creates: String = (0..25).map(create).collect();

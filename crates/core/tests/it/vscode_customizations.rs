@@ -8,7 +8,7 @@ use crate::script::check_customized;
 /// agents. VS Code lists the folders of a plugin, and reads the file of a skill
 /// before it sends `/name`.
 #[test]
-fn files_of_customizations_can_be_read_and_declarations_can_not() {
+fn customization_files_are_readable_except_declarations() {
     let child = |kind: &str, uri: &str| {
         format!(r#"{{"type": "{kind}", "id": "{uri}", "uri": "file:///{uri}", "name": "x"}}"#)
     };
@@ -70,7 +70,7 @@ fn files_of_customizations_can_be_read_and_declarations_can_not() {
 /// custom agents and skills that the host has shown as `file:`. What is not of the
 /// session is asked of the client.
 #[test]
-fn custom_agents_and_skills_are_known_by_the_names_of_vs_code() {
+fn vscode_remote_uris_of_agents_and_skills_are_recognized() {
     let child = |kind: &str, uri: &str| {
         format!(r#"{{"type": "{kind}", "id": "{uri}", "uri": "file:///{uri}", "name": "{kind}"}}"#)
     };

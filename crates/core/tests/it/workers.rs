@@ -8,7 +8,7 @@ use crate::script::check;
 /// CHT-16, CHT-18, CHT-24, TUR-3: the chat of a worker and the call that spawned it refer to each
 /// other.
 #[test]
-fn a_worker_has_a_chat() {
+fn a_worker_chat_is_linked_with_its_tool_call() {
     check(
         r#"
         - c1 joins a
@@ -138,7 +138,7 @@ fn workers_end_with_their_turn() {
 
 /// The workers of a chat are disposed with it.
 #[test]
-fn workers_go_with_their_chat() {
+fn workers_are_disposed_with_their_chat() {
     check(
         r#"
         - c1 joins a
@@ -171,7 +171,7 @@ fn workers_go_with_their_chat() {
 
 /// The background work of an agent ends when the agent stops.
 #[test]
-fn background_work_ends_with_its_agent() {
+fn the_background_work_of_an_agent_ends_when_it_stops() {
     check(
         r#"
         - c1 joins a
@@ -201,7 +201,7 @@ fn background_work_ends_with_its_agent() {
 /// TUR-14: the usage of turns is added up for the chat and the session, and is kept when turns or
 /// chats are removed.
 #[test]
-fn usage_adds_up() {
+fn usage_is_totalled_for_chats_and_sessions() {
     check(
         r#"
         - c1 joins a
@@ -236,7 +236,7 @@ fn usage_adds_up() {
 
 /// CLT-5: a tool call times out if its client is connected but does not answer.
 #[test]
-fn a_silent_client_is_not_waited_for() {
+fn a_call_of_an_unresponsive_client_times_out() {
     check(
         r#"
         - c1 joins a
@@ -276,7 +276,7 @@ fn a_silent_client_is_not_waited_for() {
 
 /// CLT-2: a model calls a tool by its name, so the host makes names unique.
 #[test]
-fn tools_have_names_of_their_own() {
+fn tool_names_are_made_unique() {
     check(
         r#"
         - c1 joins a
@@ -299,7 +299,7 @@ fn tools_have_names_of_their_own() {
 
 /// ANN-7: annotations that a message refers to are sent to the agent, all or some of them.
 #[test]
-fn notes_reach_the_agent() {
+fn attached_annotations_are_sent_to_the_agent() {
     check(
         r#"
         - c1 joins a
@@ -322,7 +322,7 @@ fn notes_reach_the_agent() {
 
 /// SES-23, SES-25, TUR-17: a session shows the activity of its chat while a turn runs.
 #[test]
-fn a_session_says_what_it_does() {
+fn a_session_has_the_activity_of_its_chat() {
     check(
         r#"
         - c1 connect

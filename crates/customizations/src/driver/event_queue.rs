@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_twice_is_told_once() {
+    fn a_later_event_replaces_an_earlier_one() {
         let session = Uri::from("s");
         let gone = |id: &str| CustomizationEvent::CustomizationRemoved(CustomizationId::from(id));
         let mut outbox = EventQueue::default();

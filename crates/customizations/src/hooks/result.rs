@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_before_a_tool_can_refuse_and_nothing_else() {
+    fn a_pre_tool_hook_can_only_deny_a_call() {
         let before = |code, output: Value, complaint| {
             outcome(HookEvent::PreToolUse, code, &output, complaint)
         };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_after_a_tool_tells_the_agent_what_it_objects_to() {
+    fn output_of_a_post_tool_hook_is_sent_to_the_agent() {
         let after = |code, output: Value, complaint| {
             outcome(HookEvent::PostToolUse, code, &output, complaint)
         };

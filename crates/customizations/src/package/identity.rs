@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_stable() {
+    fn ids_are_stable() {
         let id = make_id("skill", &["file:///x", "a/SKILL.md"]);
         assert_eq!(id.as_str(), "skill-217e48f8054450bd");
         assert_ne!(id, make_id("skill", &["file:///xa", "/SKILL.md"]));
@@ -59,7 +59,7 @@ mod tests {
 
     /// The forms of URIs at which VS Code publishes plugins.
     #[test]
-    fn what_is_inside_of_addresses_of_clients() {
+    fn file_uris_keep_the_form_of_the_client_uri() {
         for (folder, inside) in [
             (
                 "vscode-synced-customization:/agent-host-shell-1234",
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_the_same_as_those_of_files() {
+    fn uris_in_a_folder_equal_file_uris() {
         let folder = Uri::from("file:///tmp/a%20b/");
         let inside = uri_inside(&folder, "c d/ä.md");
         let path = std::path::Path::new("/tmp/a b/c d/ä.md");

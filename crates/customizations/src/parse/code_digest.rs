@@ -337,7 +337,7 @@ mod tests {
         }
 
         #[test]
-        fn words_do_not_move_between_neighbouring_declarations(
+        fn equal_digests_imply_equal_lists_of_declarations(
             words in proptest::collection::vec(word(), 0..12),
             at in (any::<Index>(), any::<Index>()),
             shapes in proptest::collection::vec((any::<Index>(), cuts()), 4),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_say_their_version() {
+    fn digests_have_a_version_prefix() {
         let parsed = ParsedContainer::default();
         assert_eq!(
             digest(&parsed, &Package::default(), ContainerLayout::Plugin),

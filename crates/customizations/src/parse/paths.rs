@@ -94,7 +94,7 @@ mod tests {
     use super::normalize_path;
 
     #[test]
-    fn a_path_stays_inside() {
+    fn paths_outside_of_the_package_are_rejected() {
         for (path, expected) in [
             ("./a/b", Some("a/b")),
             ("a/../b/", Some("b")),

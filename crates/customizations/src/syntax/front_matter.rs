@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write() {
+    fn common_front_matter_is_parsed() {
         check(
             "---\nname: a\ntools: [Read, Write]\n---\n\n# A\n",
             expect![[r##"{"name":"a","tools":["Read","Write"]} | "# A\n""##]],
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_yaml() {
+    fn invalid_yaml_values_are_read_as_text() {
         check(
             "---\ndescription: Use it when: it's late\nglobs: *.ts,src/**\nargument-hint: [a] [b]\nalwaysApply: false\n---\nb",
             expect![[
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken() {
+    fn broken_front_matter_is_reported() {
         check(
             "---\nname: a\nb",
             expect![[r#"{} | "---\nname: a\nb" | its front matter has no closing `---`"#]],

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_commas_are_fine() {
+    fn comments_and_trailing_commas_are_accepted() {
         let text = "{ // a comment\n \"a\": [1, 2, /* x */ ],\n \"b\": \"http://x, }\",\n}\n";
         let found = JsoncDocument::parse(text).unwrap();
         assert_eq!(
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told() {
+    fn ranges_of_members_are_found() {
         let text = "{\n  \"ä\": 1, \"mcpServers\": {\n    \"x\": {\"command\": \"y\"},\n    \"z\": null\n  }\n}";
         let found = JsoncDocument::parse(text).unwrap();
         let place = |names: &[&str]| {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_json() {
+    fn truncated_json_is_rejected() {
         for text in ["", "{", "{\"a", "{\"a\\", "/*", "//", "[1,", "{\"a\": /* }"] {
             assert!(JsoncDocument::parse(text).is_err(), "{text}");
         }

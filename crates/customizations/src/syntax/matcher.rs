@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_expressions_fit_whole_names() {
+    fn matchers_match_whole_names() {
         assert!(about("Bash", "Bash"));
         assert!(about("Edit | Write", "Write"));
         assert!(about("mcp__.*__write.*", "mcp__files__write_file"));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_about_nothing() {
+    fn an_invalid_matcher_matches_nothing() {
         for wrong in ["(", "a{1000}{1000}{1000}", "[z-a]", &"x".repeat(2_000)] {
             assert!(check_matcher(wrong).is_err(), "{wrong}");
         }

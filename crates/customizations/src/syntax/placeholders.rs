@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_replaced() {
+    fn placeholders_are_replaced() {
         let environment = BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]);
         let names = PlaceholderValues {
             package: Some(Path::new("/p")),

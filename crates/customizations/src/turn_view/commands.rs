@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_go_where_they_belong() {
+    fn arguments_replace_their_placeholders() {
         for (body, arguments, expected) in [
             ("Fix $ARGUMENTS.", "a b", "Fix a b."),
             ("From $1 to $2, $3!", "a 'b c'", "From a to b c, !"),

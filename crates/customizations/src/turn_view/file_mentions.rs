@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_in_prose() {
+    fn paths_are_found_in_a_message() {
         let directories = [PathBuf::from("/w")];
         let check = |text: &str, expected: &[&str]| {
             let found = mentioned_files(text, &directories, Some(Path::new("/home/me")));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_only_so_many() {
+    fn the_number_of_mentioned_files_is_limited() {
         let text = "a.rs ".repeat(10_000);
         let found = mentioned_files(&text, &[PathBuf::from("/w")], None);
         assert_eq!(found.len(), MAX_MENTIONED_FILES);

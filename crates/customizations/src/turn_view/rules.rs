@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_are_about_files_of_the_session() {
+    fn globs_match_only_files_of_the_session() {
         let directories = [PathBuf::from("/w")];
         for (glob, file, expected) in [
             ("*.ts", "/w/a/b.ts", true),

@@ -24,7 +24,7 @@ fn gathered(files: Vec<GeneratedFile>) -> Package {
 }
 
 #[test]
-fn packages_that_are_fine_are_loaded() {
+fn generated_packages_are_loaded() {
     for number in 0..200 {
         let parsed = parse(&gathered(generate_package(number)), &frame(number));
         assert_eq!(parsed.load_state(None), LoadState::Loaded, "{number}");
@@ -34,7 +34,7 @@ fn packages_that_are_fine_are_loaded() {
 
 /// `PACKAGES=100000` for a long run.
 #[test]
-fn whatever_is_broken_has_a_state_and_words_for_it() {
+fn damaged_packages_have_a_state_and_a_problem() {
     let count = std::env::var("PACKAGES").map_or(2_000, |count| count.parse().unwrap());
     let mut rng = Rng::with_seed(7);
     for number in 0..count {

@@ -26,7 +26,7 @@ pub(crate) async fn with_hooks(hooks: Value) -> Host {
         }],
         ..CustomizationSettings::default()
     };
-    Host::follow(folder, settings).await
+    Host::start_tracking(folder, settings).await
 }
 
 /// Waits for a file that a hook writes, and returns its text.
@@ -45,7 +45,7 @@ pub(crate) async fn appears(path: &std::path::Path) -> String {
 }
 
 #[tokio::test]
-async fn hooks_add_to_what_the_agent_knows() {
+async fn output_of_hooks_is_added_to_the_context() {
     let mut host = with_hooks(json!({
         "SessionStart": [{ "command": "echo begun" }],
         "UserPromptSubmit": [
@@ -78,7 +78,7 @@ async fn a_hook_can_refuse_a_turn() {
 }
 
 #[tokio::test]
-async fn a_hook_that_takes_too_long_ends_with_all_that_it_started() {
+async fn a_hook_that_times_out_is_killed_with_its_children() {
     let mut host = with_hooks(json!({
         "UserPromptSubmit": [{ "command": "sleep 600 & echo $! > pid; wait", "timeout": 0.2 }],
     }))
@@ -98,7 +98,7 @@ async fn a_hook_that_takes_too_long_ends_with_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_before_it_begins_takes_its_hooks_along() {
+async fn the_end_of_a_turn_in_preparation_kills_its_hooks() {
     let mut host = with_hooks(json!({
         "UserPromptSubmit": [{ "command": "grep -q slow && { echo x > began; sleep 600; }; exit 0" }],
     }))
@@ -116,7 +116,7 @@ async fn a_turn_that_ends_before_it_begins_takes_its_hooks_along() {
 }
 
 #[tokio::test]
-async fn hooks_hear_of_the_end_of_turns_and_sessions() {
+async fn hooks_run_at_the_end_of_turns_and_sessions() {
     let mut host = with_hooks(json!({
         "Stop": [{ "command": "cat > stopped; echo >> stopped" }],
         "SessionEnd": [{ "command": "cat > ended; echo >> ended" }],
@@ -141,7 +141,7 @@ async fn hooks_hear_of_the_end_of_turns_and_sessions() {
 }
 
 #[tokio::test]
-async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
+async fn workspace_hooks_need_approval() {
     let folder = workspace();
     let settings = json!({ "hooks": { "UserPromptSubmit": [{ "command": "echo ran" }] } });
     write(
@@ -149,8 +149,8 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
         ".claude/settings.json",
         &settings.to_string(),
     );
-    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
-    host.settled().await;
+    let mut host = Host::start_tracking(folder, CustomizationSettings::default()).await;
+    host.wait_until_read().await;
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
     let key = host.customizations.untrusted_code()[0].key.clone();
     let keys = [key].into();
@@ -166,7 +166,7 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
 }
 
 #[tokio::test]
-async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
+async fn disabling_a_plugin_kills_its_running_hooks() {
     // The timeout is long, so that these hooks end in time only if they are stopped.
     let mut host = with_hooks(json!({
         "UserPromptSubmit": [
@@ -175,7 +175,7 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
         ],
     }))
     .await;
-    host.settled().await;
+    host.wait_until_read().await;
     let errand = CustomizationCommand::Prepare(Box::new(turn(1, "hello")));
     host.customizations.execute(errand).unwrap();
     appears(&host.work().join("began")).await;

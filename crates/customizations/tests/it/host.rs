@@ -51,9 +51,9 @@ pub(crate) fn session() -> Uri {
 
 impl Host {
     /// Starts a host, and tracks a session in the folder `work`.
-    pub(crate) async fn follow(folder: TempDir, settings: CustomizationSettings) -> Self {
+    pub(crate) async fn start_tracking(folder: TempDir, settings: CustomizationSettings) -> Self {
         let mut host = Host::start(folder, settings);
-        host.ask_for(&session()).await;
+        host.track_session(&session()).await;
         host
     }
 
@@ -75,7 +75,7 @@ impl Host {
         }
     }
 
-    pub(crate) async fn ask_for(&mut self, session: &Uri) {
+    pub(crate) async fn track_session(&mut self, session: &Uri) {
         self.customizations
             .execute(CustomizationCommand::Track {
                 session: session.clone(),
@@ -101,7 +101,7 @@ impl Host {
             unreachable!("unexpected input: {next:?}");
         };
         if session == self::session() {
-            self.note(&event);
+            self.record_event(&event);
         }
         event
     }
@@ -114,7 +114,7 @@ impl Host {
     }
 
     /// Receives events until all known customizations are read.
-    pub(crate) async fn settled(&mut self) {
+    pub(crate) async fn wait_until_read(&mut self) {
         self.until(|host| {
             let read = |one: &Customization| {
                 one.children().is_some() || matches!(one, Customization::McpServer(_))
@@ -128,7 +128,7 @@ impl Host {
     /// preparation of a turn waits for these.
     pub(crate) async fn all_read(&mut self) {
         self.prepare(turn(0, "")).await.unwrap();
-        self.settled().await;
+        self.wait_until_read().await;
     }
 
     /// Prepares a turn, and returns the outcome.
@@ -183,7 +183,7 @@ impl Host {
         child.id().cloned()
     }
 
-    fn note(&mut self, event: &CustomizationEvent) {
+    fn record_event(&mut self, event: &CustomizationEvent) {
         match event {
             CustomizationEvent::CustomizationsFound { all } => self.known.clone_from(all),
             CustomizationEvent::CustomizationUpdated(one) => {

@@ -7,16 +7,16 @@
     reason = "a test fails by panicking"
 )]
 
-mod clients;
-mod disk;
-mod fetching;
-mod folders;
+mod client_plugins;
+mod containers;
+mod fetch;
 mod generated;
 mod hooks;
 mod host;
+mod many_packages;
 mod parsing;
 mod render;
-mod strange;
+mod special_files;
 mod tool_hooks;
 mod trust;
 mod turns;

@@ -57,7 +57,7 @@ fn of(layout: ContainerLayout, files: &[(&str, &str)]) -> ParsedContainer {
 }
 
 #[test]
-fn a_package_of_claude_code() {
+fn a_claude_code_package_is_parsed() {
     check(
         "claude",
         expect![[r#"
@@ -77,7 +77,7 @@ fn a_package_of_claude_code() {
 }
 
 #[test]
-fn a_portable_package() {
+fn a_portable_package_is_parsed() {
     check(
         "portable",
         expect![[r#"
@@ -93,7 +93,7 @@ fn a_portable_package() {
 }
 
 #[test]
-fn a_package_of_cursor() {
+fn a_cursor_package_is_parsed() {
     check(
         "cursor",
         expect![[r#"
@@ -111,7 +111,7 @@ fn a_package_of_cursor() {
 }
 
 #[test]
-fn a_broken_package_still_works_where_it_can() {
+fn valid_parts_of_a_broken_package_are_used() {
     check(
         "broken",
         expect![[r#"
@@ -134,7 +134,7 @@ fn a_broken_package_still_works_where_it_can() {
 }
 
 #[test]
-fn a_manifest_that_is_no_manifest_does_not_take_the_rest_with_it() {
+fn an_invalid_manifest_does_not_affect_the_other_files() {
     for text in ["", "{", "[]", "nonsense", "\"x\"", "null", "7"] {
         let parsed = of(
             ContainerLayout::Plugin,
@@ -158,7 +158,7 @@ fn a_manifest_that_is_no_manifest_does_not_take_the_rest_with_it() {
 }
 
 #[test]
-fn what_is_too_many_is_said_once() {
+fn the_limit_of_servers_is_reported_once() {
     let servers: Vec<String> = (0..150)
         .map(|number| format!(r#""s{number}": {{"command": "x"}}"#))
         .collect();
@@ -175,7 +175,7 @@ fn what_is_too_many_is_said_once() {
 }
 
 #[test]
-fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
+fn a_rule_with_invalid_conditions_does_not_always_apply() {
     let parsed = of(
         ContainerLayout::Folder(ItemKind::Rule),
         &[
@@ -206,7 +206,7 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
 /// Open Plugins: without `alwaysApply` the agent decides whether a rule applies, for which it needs
 /// a description.
 #[test]
-fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
+fn a_plugin_rule_always_applies_only_if_it_is_declared() {
     let parsed = of(
         ContainerLayout::Plugin,
         &[
@@ -230,7 +230,7 @@ fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
 }
 
 #[test]
-fn events_of_hooks_are_written_in_two_ways() {
+fn hook_events_are_accepted_in_pascal_and_camel_case() {
     for (written, told) in [
         ("PostToolUse", false),
         ("postToolUse", false),
@@ -250,7 +250,7 @@ fn events_of_hooks_are_written_in_two_ways() {
 }
 
 #[test]
-fn a_plugin_that_is_one_skill_goes_by_its_name() {
+fn a_single_skill_plugin_names_its_skill() {
     let manifest = r#"{"name": "notes"}"#;
     let parsed = of(
         ContainerLayout::Plugin,
@@ -269,7 +269,7 @@ fn a_plugin_that_is_one_skill_goes_by_its_name() {
 }
 
 #[test]
-fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
+fn a_hook_with_an_invalid_matcher_is_not_run() {
     let hooks = r#"{"hooks": {"Stop": [
         {"matcher": ["Read"], "command": "a"},
         {"matcher": 7, "hooks": [{"command": "b"}]},
@@ -296,7 +296,7 @@ fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
 }
 
 #[test]
-fn what_has_an_empty_name_goes_by_its_place() {
+fn an_item_with_an_empty_name_is_named_by_its_path() {
     let parsed = of(
         ContainerLayout::Plugin,
         &[
@@ -324,7 +324,7 @@ fn what_has_an_empty_name_goes_by_its_place() {
 }
 
 #[test]
-fn a_server_has_an_address_of_the_web() {
+fn server_urls_must_be_http() {
     let servers = r#"{"mcpServers": {
         "file": {"url": "file:///etc/passwd"},
         "script": {"url": "javascript:alert(1)"},
@@ -355,7 +355,7 @@ fn a_server_has_an_address_of_the_web() {
 }
 
 #[test]
-fn folders_of_one_kind() {
+fn folders_of_each_kind_are_parsed() {
     let files = &[
         ("a.md", "---\ndescription: about a\n---\nA."),
         ("b/SKILL.md", "B."),
@@ -399,7 +399,7 @@ fn folders_of_one_kind() {
 /// CUS-15: skills of a plugin share one namespace across all formats, and those in `skills/` take
 /// precedence.
 #[test]
-fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
+fn a_command_with_the_name_of_a_skill_is_omitted_and_reported() {
     let parsed = of(
         ContainerLayout::Plugin,
         &[
@@ -424,7 +424,7 @@ fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
 
 /// CUS-18: the front matter of a command can reserve it for users or for the model.
 #[test]
-fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
+fn a_command_can_be_reserved_for_users_or_the_model() {
     let parsed = of(
         ContainerLayout::Plugin,
         &[
@@ -446,7 +446,7 @@ fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
 }
 
 #[test]
-fn files_that_are_rules() {
+fn instruction_files_are_parsed_as_rules() {
     let parsed = of(
         ContainerLayout::Files(ItemKind::Rule),
         &[
@@ -463,7 +463,7 @@ fn files_that_are_rules() {
 }
 
 #[test]
-fn ids_are_the_same_whenever_and_wherever_something_is_read() {
+fn ids_of_children_are_stable() {
     let files = [("skills/a/SKILL.md", "A."), ("skills/b/SKILL.md", "B.")];
     let ids = |parsed: &ParsedContainer| -> Vec<String> {
         let children = parsed.children();
@@ -484,7 +484,7 @@ fn ids_are_the_same_whenever_and_wherever_something_is_read() {
 }
 
 #[test]
-fn what_has_code_says_so() {
+fn containers_with_code_have_a_digest() {
     let hook = r#"{"hooks": {"Stop": [{"command": "x"}]}}"#;
     let code = |files: &[(&str, &str)]| of(ContainerLayout::Plugin, files).code;
     assert_eq!(code(&[("skills/a/SKILL.md", "A.")]), None);
@@ -511,7 +511,7 @@ fn alias_bomb() -> String {
 }
 
 #[test]
-fn a_container_of_alias_bombs_is_degraded_and_says_why() {
+fn a_container_of_alias_bombs_is_degraded() {
     let bomb = alias_bomb();
     let names: Vec<String> = (0..500).map(|number| format!("{number:03}.md")).collect();
     let files: Vec<(&str, &str)> = names

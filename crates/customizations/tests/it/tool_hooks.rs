@@ -62,7 +62,7 @@ impl Host {
     }
 
     /// Waits until the phases with tool hooks change, and returns them.
-    async fn moments(&mut self) -> Vec<ToolHookPhase> {
+    async fn hook_phases(&mut self) -> Vec<ToolHookPhase> {
         loop {
             if let CustomizationEvent::ToolHooksChanged { phases: moments } = self.next().await {
                 return moments.into_iter().collect();
@@ -83,7 +83,7 @@ async fn ends(process: &str) {
     ended.expect("it ends");
 }
 
-async fn no_notes(notes: &Path) {
+async fn wait_for_no_pid_files(notes: &Path) {
     let gone = async {
         while notes
             .read_dir()
@@ -97,7 +97,7 @@ async fn no_notes(notes: &Path) {
 }
 
 #[tokio::test]
-async fn a_hook_refuses_tools_that_it_is_about() {
+async fn a_hook_denies_tools_that_it_matches() {
     let mut host = with_hooks(json!({
         "PreToolUse": [
             { "matcher": "Bash|Write", "hooks": [{ "type": "command", "command": "cat > told; echo >> told; echo not here >&2; exit 2" }] },
@@ -134,7 +134,7 @@ async fn a_hook_refuses_tools_that_it_is_about() {
 /// A slow hook delays only its own tool call. It is killed if the check is cancelled or the session
 /// is untracked.
 #[tokio::test]
-async fn a_hook_that_nobody_waits_for_ends() {
+async fn a_hook_of_a_cancelled_check_is_killed() {
     let mut host = with_hooks(json!({
         "PreToolUse": [{ "matcher": "Slow", "command": "echo $$ > began; sleep 600" }],
         "PostToolUse": [{ "command": "echo $$ > hears; sleep 600" }],
@@ -151,7 +151,7 @@ async fn a_hook_that_nobody_waits_for_ends() {
     };
     host.customizations.execute(dropped).unwrap();
     ends(&process).await;
-    no_notes(&notes).await;
+    wait_for_no_pid_files(&notes).await;
 
     std::fs::remove_file(host.work().join("began")).unwrap();
     host.begin_check(3, &["Slow"]).await;
@@ -163,11 +163,11 @@ async fn a_hook_that_nobody_waits_for_ends() {
     host.customizations.execute(forget).unwrap();
     ends(&before).await;
     ends(&after).await;
-    no_notes(&notes).await;
+    wait_for_no_pid_files(&notes).await;
 }
 
 #[tokio::test]
-async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
+async fn output_of_post_tool_hooks_is_added_to_the_next_message() {
     let mut host = with_hooks(json!({
         "PostToolUse": [{ "matcher": "Edit", "command": "cat > told; echo >> told; echo 'not formatted' >&2; exit 2" }],
         "PostToolUseFailure": [{ "command": "echo '{\"hookSpecificOutput\": {\"additionalContext\": \"try make\"}}'; echo x > failed" }],
@@ -198,7 +198,7 @@ async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
 /// Sessions without tool hooks, or without approved ones, need not wait for a check: the host
 /// learns of the hooks before a turn begins, and when they change.
 #[tokio::test]
-async fn the_host_knows_when_hooks_of_tools_are_run() {
+async fn changes_of_active_tool_hooks_are_reported() {
     let folder = workspace();
     let settings = json!({ "hooks": {
         "PreToolUse": [{ "command": "exit 2" }],
@@ -206,8 +206,8 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
     } });
     let work = folder.path().join("work");
     write(&work, ".claude/settings.json", &settings.to_string());
-    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
-    host.settled().await;
+    let mut host = Host::start_tracking(folder, CustomizationSettings::default()).await;
+    host.wait_until_read().await;
     // The hooks are not approved.
     assert_eq!(host.check(1, &["Bash"]).await, Ok(()));
     let key = host.customizations.untrusted_code()[0].key.clone();
@@ -216,18 +216,18 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
         .execute(CustomizationCommand::SetTrustedCode { keys })
         .unwrap();
     assert_eq!(
-        host.moments().await,
+        host.hook_phases().await,
         [ToolHookPhase::Before, ToolHookPhase::After]
     );
     assert!(host.check(2, &["Bash"]).await.is_err());
     let id = host.id("Hooks");
     host.disable(&[&id]).await;
-    assert_eq!(host.moments().await, []);
+    assert_eq!(host.hook_phases().await, []);
     assert_eq!(host.check(3, &["Bash"]).await, Ok(()));
 }
 
 #[tokio::test]
-async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
+async fn tool_hooks_are_reported_before_the_first_turn() {
     let mut host = with_hooks(json!({ "PreToolUse": [{ "command": "exit 2" }] })).await;
     let errand = CustomizationCommand::Prepare(Box::new(turn(1, "go")));
     host.customizations.execute(errand).unwrap();
@@ -244,7 +244,7 @@ async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
 
 /// A killed host cannot end its hooks, so the next host does.
 #[tokio::test]
-async fn the_next_host_ends_hooks_that_a_killed_one_left() {
+async fn hooks_of_a_killed_host_are_ended() {
     let mut host = with_hooks(json!({
         "PreToolUse": [{ "command": "setsid sh -c 'echo $$ > began; sleep 600' & wait" }],
     }))

@@ -68,7 +68,7 @@ fn text_that_moves_between_the_fields_of_a_server_changes_its_digest() {
 }
 
 #[test]
-fn every_field_of_a_hook_is_covered() {
+fn the_digest_covers_every_field_of_a_hook() {
     let approved = json!({"matcher": "Bash", "hooks": [{"command": "x", "env": {"A": "b"}, "cwd": "c", "timeout": 1}]});
     let others = [
         json!({"matcher": "Edit", "hooks": [{"command": "x", "env": {"A": "b"}, "cwd": "c", "timeout": 1}]}),
@@ -85,7 +85,7 @@ fn every_field_of_a_hook_is_covered() {
 }
 
 #[test]
-fn every_byte_of_a_file_that_a_package_can_run_is_covered() {
+fn the_digest_covers_every_byte_of_runnable_files() {
     let hooks = br#"{"hooks": {"Stop": [{"command": "sh ${PLUGIN_ROOT}/run.json"}]}}"#;
     let with = |script: &[u8]| {
         let files: [(&str, &[u8]); 2] = [("hooks/hooks.json", hooks), ("run.json", script)];
@@ -108,14 +108,14 @@ fn every_byte_of_a_file_that_a_package_can_run_is_covered() {
 }
 
 #[tokio::test]
-async fn a_server_whose_arguments_become_variables_waits_again() {
+async fn moving_arguments_of_an_approved_server_to_variables_needs_approval() {
     let folder = workspace();
     let approved = json!({"mcpServers": {"s": {"command": "mcp.py", "args": ["one", "with", "NODE_OPTIONS", "--require=./evil.js", "x"]}}});
     let later = json!({"mcpServers": {"s": {"command": "mcp.py", "args": ["one"], "env": {"NODE_OPTIONS": "--require=./evil.js", "x": "with"}}}});
     let work = folder.path().join("work");
     write(&work, ".mcp.json", &approved.to_string());
-    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
-    host.settled().await;
+    let mut host = Host::start_tracking(folder, CustomizationSettings::default()).await;
+    host.wait_until_read().await;
     let id = host.child("MCP", "s").unwrap();
     let key = host.customizations.untrusted_code()[0].key.clone();
     assert!(is_current_code_key(&key), "{key}");

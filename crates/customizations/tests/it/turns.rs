@@ -60,8 +60,8 @@ async fn example(settings: CustomizationSettings) -> Host {
         ".claude/commands/ship.md",
         "---\ndescription: Ships\ndisable-model-invocation: true\n---\nShip $ARGUMENTS.",
     );
-    let mut host = Host::follow(folder, settings).await;
-    host.settled().await;
+    let mut host = Host::start_tracking(folder, settings).await;
+    host.wait_until_read().await;
     host
 }
 
@@ -73,7 +73,7 @@ async fn check(host: &mut Host, preparation: TurnPreparation, expected: Expect) 
 }
 
 #[tokio::test]
-async fn rules_and_skills_reach_the_agent() {
+async fn instructions_have_rules_and_skills() {
     let mut host = example(CustomizationSettings::default()).await;
     check(&mut host, turn(1, "hello"), expect![[r#"
         model None
@@ -106,7 +106,7 @@ async fn rules_and_skills_reach_the_agent() {
 }
 
 #[tokio::test]
-async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
+async fn attached_files_select_rules_and_a_custom_agent_adds_instructions() {
     let mut host = example(CustomizationSettings::default()).await;
     let preparation = TurnPreparation {
         files: vec![uri_of(&host.work().join("src/a.ts")).unwrap()],
@@ -153,7 +153,7 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
 }
 
 #[tokio::test]
-async fn globs_narrow_a_rule_that_counts_always() {
+async fn globs_restrict_an_always_applied_rule() {
     let folder = workspace();
     let work = folder.path().join("work");
     let rule = |globs: &str, text: &str| {
@@ -161,7 +161,7 @@ async fn globs_narrow_a_rule_that_counts_always() {
     };
     write(&work, ".cursor/rules/ts.mdc", &rule("*.ts", "No any."));
     write(&work, ".cursor/rules/all.mdc", &rule("**", "Be kind."));
-    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
+    let mut host = Host::start_tracking(folder, CustomizationSettings::default()).await;
     for (text, counts) in [("hello", false), ("fix src/a.ts", true)] {
         let prepared = host.prepare(turn(1, text)).await.unwrap();
         let told = prepared.instructions.unwrap();
@@ -172,7 +172,7 @@ async fn globs_narrow_a_rule_that_counts_always() {
 }
 
 #[tokio::test]
-async fn files_that_a_message_names_choose_rules_too() {
+async fn files_mentioned_in_a_message_select_rules() {
     let mut host = example(CustomizationSettings::default()).await;
     for (text, counts) in [
         ("fix @src/a.ts, please", true),
@@ -186,7 +186,7 @@ async fn files_that_a_message_names_choose_rules_too() {
 }
 
 #[tokio::test]
-async fn what_the_agent_reads_by_itself_is_not_told_again() {
+async fn instructions_omit_files_that_the_agent_reads_itself() {
     let native = vec![
         "CLAUDE.md".to_owned(),
         "AGENTS.md".to_owned(),
@@ -224,7 +224,7 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
 
 /// CUS-16: a disabled customization has no effect on a turn.
 #[tokio::test]
-async fn what_is_off_has_no_effect() {
+async fn disabled_customizations_have_no_effect() {
     let mut host = example(CustomizationSettings::default()).await;
     let [rules, skills, files] =
         [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
@@ -255,7 +255,7 @@ async fn what_is_off_has_no_effect() {
 }
 
 #[tokio::test]
-async fn prompts_and_skills_expand() {
+async fn slash_commands_expand_to_prompts_and_skills() {
     let mut host = example(CustomizationSettings::default()).await;
     let expected = [
         ".claude/commands:fix",
@@ -309,7 +309,7 @@ async fn prompts_and_skills_expand() {
 /// Open Plugins puts the name of the plugin in front of its skills, and so does VS Code, which
 /// writes `/release-tools ship`.
 #[tokio::test]
-async fn skills_of_a_plugin_go_by_its_name_too() {
+async fn plugin_skills_can_be_invoked_with_the_plugin_name() {
     let folder = workspace();
     let plugin = folder.path().join("plugins/tools");
     write(&plugin, "plugin.json", r#"{"name": "Release Tools"}"#);
@@ -322,7 +322,7 @@ async fn skills_of_a_plugin_go_by_its_name_too() {
         }],
         ..CustomizationSettings::default()
     };
-    let mut host = Host::follow(folder, settings).await;
+    let mut host = Host::start_tracking(folder, settings).await;
     host.all_read().await;
     host.until(|host| host.commands == ["notes", "ship"]).await;
     for (number, text) in (1..).zip([
@@ -341,7 +341,7 @@ async fn skills_of_a_plugin_go_by_its_name_too() {
 }
 
 #[tokio::test]
-async fn a_custom_agent_that_is_gone_refuses_the_turn() {
+async fn a_missing_custom_agent_rejects_the_turn() {
     let mut host = example(CustomizationSettings::default()).await;
     let preparation = TurnPreparation {
         agent: Some(Uri::from("file:///gone.md")),
@@ -355,7 +355,7 @@ async fn a_custom_agent_that_is_gone_refuses_the_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_of_a_session_that_nobody_follows_needs_nothing() {
+async fn a_turn_of_an_untracked_session_needs_no_preparation() {
     let mut host = Host::start(workspace(), CustomizationSettings::default());
     let prepared = host.prepare(turn(1, "/fix")).await.unwrap();
     assert!(prepared.instructions.is_none() && prepared.text.is_none());

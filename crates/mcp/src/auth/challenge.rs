@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_read() {
+    fn authentication_headers_are_parsed() {
         let full = AuthChallenge::parse(
             r#"Basic realm="a=b, c", Bearer realm="x", error="insufficient_scope", scope="files:read  files:write", resource_metadata="https://a.b/.well-known/x?y=1", error_description="say \"please\"""#,
         );
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_a_challenge_without_details() {
+    fn a_malformed_header_is_a_challenge_without_details() {
         for header in ["", "Bearer", "=", "\"", "a=\"", "é=\\", "====", "a=\"\\"] {
             let challenge = AuthChallenge::parse(header);
             assert_eq!(challenge.reason, ChallengeReason::TokenRequired, "{header}");

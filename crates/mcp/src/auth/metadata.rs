@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_looked_for_where_it_may_be() {
+    fn metadata_is_fetched_only_from_permitted_urls() {
         assert_eq!(
             looked_at("https://a.b/mcp?x=1", Some("https://a.b/meta")),
             [

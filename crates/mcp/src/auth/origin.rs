@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_asks_only_for_tokens_of_its_own_resource() {
+    fn a_server_can_request_only_tokens_of_its_own_resource() {
         let server = Url::parse("https://a.b/mcp/one").unwrap();
         for own in [
             "https://a.b",

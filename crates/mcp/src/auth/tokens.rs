@@ -126,7 +126,7 @@ mod tests {
     /// AUT-13: a session uses the token of its first principal that has one, and never that of
     /// another principal.
     #[tokio::test]
-    async fn a_session_uses_the_tokens_of_its_own() {
+    async fn a_session_uses_the_tokens_of_its_principals() {
         let tokens = McpTokens::default();
         let (ours, theirs) = (Uri::from("ahp-session:/1"), Uri::from("ahp-session:/2"));
         let used = |session: &Uri| {

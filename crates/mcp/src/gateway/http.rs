@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_by_its_own_names_is_meant() {
+    fn only_loopback_host_headers_are_accepted() {
         for good in ["127.0.0.1:80", "localhost:80", "[::1]:80"] {
             assert!(is_own_host(&headers(HOST, &[good]), 80), "{good}");
         }
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_machine_may_come() {
+    fn only_local_origins_are_accepted() {
         for good in [&[][..], &["http://localhost:5173"], &["http://127.0.0.1"]] {
             assert!(is_own_origin(&headers(ORIGIN, good)), "{good:?}");
         }

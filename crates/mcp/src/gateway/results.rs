@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn results_keep_what_agents_can_use() {
+    fn results_are_converted_to_content_that_agents_support() {
         let rich = json!({
             "success": true, "pastTenseMessage": "Ran", "structuredContent": {"n": 1},
             "content": [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_why() {
+    fn a_failed_result_has_its_error_message() {
         let failed = json!({
             "success": false, "pastTenseMessage": "Failed", "error": {"message": "no tests"},
         });

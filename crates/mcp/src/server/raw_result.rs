@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_the_same_before_and_after() {
+    fn a_raw_result_survives_a_round_trip() {
         let results = [
             json!({}),
             json!({"content": [{"type": "hologram", "x": 1.5}], "later": {"a": null}}),

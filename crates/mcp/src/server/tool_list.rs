@@ -53,9 +53,19 @@ impl ListedTool {
 
     /// Returns `true` if agents may see the tool. Some tools are for MCP Apps only.
     pub(crate) fn is_for_models(&self) -> bool {
+        self.is_visible_to("model")
+    }
+
+    /// Returns `true` if MCP Apps may call the tool. Some tools are for agents only.
+    pub(crate) fn is_for_apps(&self) -> bool {
+        self.is_visible_to("app")
+    }
+
+    /// A tool without a list of audiences is for all of them.
+    fn is_visible_to(&self, audience: &str) -> bool {
         let ui = self.ui.as_ref();
         let visible = ui.and_then(|ui| ui.get("visibility")?.as_array());
-        visible.is_none_or(|visible| visible.iter().any(|one| one == "model"))
+        visible.is_none_or(|visible| visible.iter().any(|one| one == audience))
     }
 }
 
@@ -221,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_believed_as_far_as_they_make_sense() {
+    fn malformed_fields_of_tools_are_dropped() {
         let schema = json!({"type": "object"});
         let full = parse_tool(json!({
             "name": "a", "annotations": {"title": "A\u{7}\u{202e}"}, "inputSchema": schema,

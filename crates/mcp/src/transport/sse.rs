@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn events_are_read_whole_and_never_too_long() {
+    async fn split_events_are_joined_and_their_size_is_limited() {
         let pieces = ["data: {\"result\":", "{\"a\":1}}\r\n\r", "\ndata: x\n\n"];
         let pieces = pieces.map(|piece| Ok::<_, io::Error>(bytes::Bytes::from(piece)));
         let read: Vec<_> = bounded_events(stream::iter(pieces), None).collect().await;

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_can_not_be_read_is_an_error() {
+    fn an_unreadable_response_becomes_an_error() {
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let line = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":7}}"#);
         let read = parse_line::<RoleClient>(line.as_bytes());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_the_end() {
+    async fn an_overlong_line_ends_the_transport() {
         let endless = tokio::io::BufReader::new(tokio::io::repeat(b'x'));
         let ending = StreamEnd::default();
         let mut lines = LineTransport::new(endless, tokio::io::sink(), ending.clone());

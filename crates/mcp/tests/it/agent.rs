@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 
-use super::stage::{DEADLINE, Stage, session};
+use super::harness::{DEADLINE, McpHarness, session};
 
 pub(crate) struct Agent {
     input: DuplexStream,
@@ -21,17 +21,20 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Connects an agent of a chat through a relay, and performs the handshake.
-    pub(crate) async fn come(stage: &Stage, chat: &Uri) -> Self {
-        let variables = stage.servers.gateway().relay_environment(&session(), chat);
+    pub(crate) async fn connect_chat(harness: &McpHarness, chat: &Uri) -> Self {
+        let variables = harness
+            .servers
+            .gateway()
+            .relay_environment(&session(), chat);
         let mut agent = Self::connect(&variables);
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "agent", "version": "1"},
         });
-        let answer = agent.ask("initialize", hello).await;
+        let answer = agent.request("initialize", hello).await;
         assert_eq!(answer["result"]["serverInfo"]["name"], "agenthost");
         assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
-        agent.tell("notifications/initialized", json!({})).await;
+        agent.notify("notifications/initialized", json!({})).await;
         agent
     }
 
@@ -59,7 +62,7 @@ impl Agent {
         self.input.write_all(line.as_bytes()).await.unwrap();
     }
 
-    pub(crate) async fn tell(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await;
     }
@@ -73,13 +76,13 @@ impl Agent {
         id
     }
 
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.start(method, params).await;
         self.answer(id).await
     }
 
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
             .await
     }
 
@@ -87,12 +90,12 @@ impl Agent {
         self.until(|message| message["id"] == id).await
     }
 
-    pub(crate) async fn told(&mut self, method: &str) -> Value {
+    pub(crate) async fn wait_for_notification(&mut self, method: &str) -> Value {
         self.until(|message| message["method"] == method).await
     }
 
     pub(crate) async fn tools(&mut self) -> Vec<String> {
-        let answer = self.ask("tools/list", json!({})).await;
+        let answer = self.request("tools/list", json!({})).await;
         let tools = answer["result"]["tools"].as_array().unwrap();
         tools
             .iter()
@@ -119,7 +122,7 @@ impl Agent {
     }
 
     /// Waits for the host to close the connection. Returns `false` if it stays open.
-    pub(crate) async fn is_cut_off(&mut self) -> bool {
+    pub(crate) async fn is_disconnected(&mut self) -> bool {
         let rest = async { while let Ok(Some(_)) = self.output.next_line().await {} };
         tokio::time::timeout(DEADLINE, rest).await.is_ok()
     }

@@ -7,17 +7,17 @@ use agenthost_protocol::wire;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::stage::{Stage, chat, client_tool, session};
+use super::harness::{McpHarness, chat, client_tool, session};
 
-fn offer(stage: &Stage, names: &[&str]) {
-    stage.errand(McpCommand::SetClientTools {
+fn offer(harness: &McpHarness, names: &[&str]) {
+    harness.execute(McpCommand::SetClientTools {
         session: session(),
         tools: names.iter().map(|name| client_tool(name)).collect(),
     });
 }
 
-async fn called(stage: &mut Stage) -> (Uri, GatewayCallId, String, Value) {
-    stage
+async fn called(harness: &mut McpHarness) -> (Uri, GatewayCallId, String, Value) {
+    harness
         .until(|event| match event {
             McpEvent::ClientToolCalled {
                 chat,
@@ -33,8 +33,8 @@ async fn called(stage: &mut Stage) -> (Uri, GatewayCallId, String, Value) {
         .await
 }
 
-async fn abandoned(stage: &mut Stage) -> GatewayCallId {
-    stage
+async fn abandoned(harness: &mut McpHarness) -> GatewayCallId {
+    harness
         .until(|event| match event {
             McpEvent::CallAbandoned { call } => Some(*call),
             _ => None,
@@ -47,11 +47,11 @@ fn result(json: &Value) -> Box<ToolCallResult> {
 }
 
 #[tokio::test]
-async fn a_call_goes_to_the_client_and_its_answer_back() {
-    let mut stage = Stage::new();
-    offer(&stage, &["runTests"]);
-    let mut agent = Agent::come(&stage, &chat()).await;
-    let listed = agent.ask("tools/list", json!({})).await;
+async fn a_call_is_forwarded_to_the_client_and_its_result_returned() {
+    let mut harness = McpHarness::new();
+    offer(&harness, &["runTests"]);
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
+    let listed = agent.request("tools/list", json!({})).await;
     assert_eq!(
         listed["result"]["tools"],
         json!([{
@@ -61,10 +61,10 @@ async fn a_call_goes_to_the_client_and_its_answer_back() {
     );
     let call = json!({"name": "runTests", "arguments": {"pattern": "*"}});
     let id = agent.start("tools/call", call).await;
-    let (of, call, tool, input) = called(&mut stage).await;
+    let (of, call, tool, input) = called(&mut harness).await;
     assert_eq!((of, tool), (chat(), "runTests".to_owned()));
     assert_eq!(input, json!({"pattern": "*"}));
-    stage.errand(McpCommand::CompleteCall {
+    harness.execute(McpCommand::CompleteCall {
         call,
         result: result(&json!({
             "success": true, "pastTenseMessage": "Ran tests",
@@ -76,19 +76,19 @@ async fn a_call_goes_to_the_client_and_its_answer_back() {
         answer["result"],
         json!({"content": [{"type": "text", "text": "all green"}], "isError": false})
     );
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_failure_of_a_client_is_one_for_the_agent() {
-    let mut stage = Stage::new();
-    offer(&stage, &["runTests"]);
-    let mut agent = Agent::come(&stage, &chat()).await;
+async fn a_failure_of_a_client_is_reported_to_the_agent() {
+    let mut harness = McpHarness::new();
+    offer(&harness, &["runTests"]);
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     let id = agent.start("tools/call", json!({"name": "runTests"})).await;
-    let (_, call, _, input) = called(&mut stage).await;
+    let (_, call, _, input) = called(&mut harness).await;
     assert_eq!(input, json!({}));
     // CLT-8: the client has left.
-    stage.errand(McpCommand::CompleteCall {
+    harness.execute(McpCommand::CompleteCall {
         call,
         result: result(&json!({
             "success": false, "pastTenseMessage": "Failed", "error": {"message": "client left"},
@@ -99,66 +99,70 @@ async fn a_failure_of_a_client_is_one_for_the_agent() {
         answer["result"],
         json!({"content": [{"type": "text", "text": "client left"}], "isError": true})
     );
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn chats_are_told_apart() {
-    let mut stage = Stage::new();
-    offer(&stage, &["ask"]);
+async fn calls_of_different_chats_are_distinguished() {
+    let mut harness = McpHarness::new();
+    offer(&harness, &["ask"]);
     let other = Uri::new("ahp-chat:/c2");
-    let mut first = Agent::come(&stage, &chat()).await;
-    let mut second = Agent::come(&stage, &other).await;
+    let mut first = Agent::connect_chat(&harness, &chat()).await;
+    let mut second = Agent::connect_chat(&harness, &other).await;
     let one = first.start("tools/call", json!({"name": "ask"})).await;
-    let (of, first_call, ..) = called(&mut stage).await;
+    let (of, first_call, ..) = called(&mut harness).await;
     assert_eq!(of, chat());
     let two = second.start("tools/call", json!({"name": "ask"})).await;
-    let (of, second_call, ..) = called(&mut stage).await;
+    let (of, second_call, ..) = called(&mut harness).await;
     assert_eq!(of, other);
     for (call, text) in [(second_call, "second"), (first_call, "first")] {
         let result = result(&json!({"success": true, "pastTenseMessage": text}));
-        stage.errand(McpCommand::CompleteCall { call, result });
+        harness.execute(McpCommand::CompleteCall { call, result });
     }
     let said = |answer: Value| answer["result"]["content"][0]["text"].clone();
     assert_eq!(said(first.answer(one).await), "first");
     assert_eq!(said(second.answer(two).await), "second");
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_abandoned() {
-    let mut stage = Stage::new();
-    offer(&stage, &["ask"]);
-    let mut agent = Agent::come(&stage, &chat()).await;
+async fn a_cancelled_call_is_abandoned() {
+    let mut harness = McpHarness::new();
+    offer(&harness, &["ask"]);
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     // The agent cancels the call.
     let id = agent.start("tools/call", json!({"name": "ask"})).await;
-    let (_, call, ..) = called(&mut stage).await;
+    let (_, call, ..) = called(&mut harness).await;
     agent
-        .tell("notifications/cancelled", json!({"requestId": id}))
+        .notify("notifications/cancelled", json!({"requestId": id}))
         .await;
-    assert_eq!(abandoned(&mut stage).await, call);
+    assert_eq!(abandoned(&mut harness).await, call);
     // A late result is ignored.
     let late = result(&json!({"success": true, "pastTenseMessage": "late"}));
-    stage.errand(McpCommand::CompleteCall { call, result: late });
+    harness.execute(McpCommand::CompleteCall { call, result: late });
     // The agent disconnects.
     agent.start("tools/call", json!({"name": "ask"})).await;
-    let (_, call, ..) = called(&mut stage).await;
+    let (_, call, ..) = called(&mut harness).await;
     drop(agent);
-    assert_eq!(abandoned(&mut stage).await, call);
-    stage.end().await;
+    assert_eq!(abandoned(&mut harness).await, call);
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn agents_hear_when_clients_have_other_tools() {
-    let stage = Stage::new();
-    offer(&stage, &["one"]);
-    let mut agent = Agent::come(&stage, &chat()).await;
+async fn agents_are_notified_of_changed_client_tools() {
+    let harness = McpHarness::new();
+    offer(&harness, &["one"]);
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     assert_eq!(agent.tools().await, ["one"]);
-    offer(&stage, &["one", "two"]);
-    agent.told("notifications/tools/list_changed").await;
+    offer(&harness, &["one", "two"]);
+    agent
+        .wait_for_notification("notifications/tools/list_changed")
+        .await;
     assert_eq!(agent.tools().await, ["one", "two"]);
-    offer(&stage, &[]);
-    agent.told("notifications/tools/list_changed").await;
+    offer(&harness, &[]);
+    agent
+        .wait_for_notification("notifications/tools/list_changed")
+        .await;
     assert_eq!(agent.tools().await, Vec::<String>::new());
-    stage.end().await;
+    harness.end().await;
 }

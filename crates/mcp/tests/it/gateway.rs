@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::agent::Agent;
-use super::stage::{DEADLINE, Stage, chat, client_tool, program, session, web};
+use super::harness::{DEADLINE, McpHarness, chat, client_tool, program, session, web};
 
 /// Environment variable that makes this process a relay.
 const AS_RELAY: &str = "AGENTHOST_TEST_RELAY";
@@ -29,14 +29,14 @@ pub(crate) fn play_relay() {
 }
 
 #[tokio::test]
-async fn tools_of_all_servers_are_there_and_answer_as_they_do() {
+async fn tools_of_all_servers_are_listed_and_callable() {
     let server = HttpServer::start(TestAuth::default()).await;
-    let mut stage = Stage::new();
-    stage.start("a", program("plain"));
-    stage.ready().await;
-    stage.start("w", web(&server.url()));
-    stage.ready().await;
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let mut harness = McpHarness::new();
+    harness.start("a", program("plain"));
+    harness.ready().await;
+    harness.start("w", web(&server.url()));
+    harness.ready().await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     let tools = agent.tools().await;
     assert_eq!(tools.len(), 24);
     for prefix in ["test", "web"] {
@@ -69,14 +69,14 @@ async fn tools_of_all_servers_are_there_and_answer_as_they_do() {
         let text = big["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(text.len(), 5_000_000);
     }
-    stage.end().await;
-    assert!(agent.is_cut_off().await);
+    harness.end().await;
+    assert!(agent.is_disconnected().await);
 }
 
 #[tokio::test]
 async fn an_unknown_tool_or_method_is_an_error() {
-    let stage = Stage::new();
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let harness = McpHarness::new();
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     assert_eq!(agent.tools().await, Vec::<String>::new());
     let unknown = agent.call("nothing", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32602);
@@ -84,159 +84,170 @@ async fn an_unknown_tool_or_method_is_an_error() {
         json!({"arguments": {}}),
         json!({"name": "nothing", "arguments": "text"}),
     ] {
-        let refused = agent.ask("tools/call", wrong).await;
+        let refused = agent.request("tools/call", wrong).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
-    let method = agent.ask("prompts/list", json!({})).await;
+    let method = agent.request("prompts/list", json!({})).await;
     assert_eq!(method["error"]["code"], -32601);
-    assert_eq!(agent.ask("ping", json!({})).await["result"], json!({}));
-    stage.end().await;
+    assert_eq!(agent.request("ping", json!({})).await["result"], json!({}));
+    harness.end().await;
 }
 
 /// Many agents list the tools only once. An agent that connects while servers start gets their
 /// tools, and servers that need a token or fail do not delay it.
 #[tokio::test]
-async fn who_comes_waits_for_servers_that_start() {
+async fn an_agent_waits_for_servers_that_are_starting() {
     let locked = HttpServer::start(TestAuth {
         token: Some("secret".to_owned()),
         ..TestAuth::default()
     })
     .await;
-    let mut stage = Stage::with(McpConfig {
+    let mut harness = McpHarness::with(McpConfig {
         startup_wait: DEADLINE,
         ..McpConfig::default()
     });
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     let asked = agent.start("tools/list", json!({})).await;
-    stage
+    harness
         .until(|event| matches!(event, McpEvent::ToolsRequested).then_some(()))
         .await;
-    stage.start("a", program("plain"));
-    stage.start("w", web(&locked.url()));
-    stage.start("x", program("die"));
-    stage.errand(McpCommand::SetClientTools {
+    harness.start("a", program("plain"));
+    harness.start("w", web(&locked.url()));
+    harness.start("x", program("die"));
+    harness.execute(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("open")],
     });
     let answer = agent.answer(asked).await;
     let tools = answer["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 13, "{tools:?}");
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn agents_hear_when_tools_change() {
-    let mut stage = Stage::new();
-    let mut agent = Agent::come(&stage, &chat()).await;
-    stage.start("a", program("plain"));
-    stage.ready().await;
-    agent.told("notifications/tools/list_changed").await;
+async fn agents_are_notified_of_changed_tools() {
+    let mut harness = McpHarness::new();
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
+    harness.start("a", program("plain"));
+    harness.ready().await;
+    agent
+        .wait_for_notification("notifications/tools/list_changed")
+        .await;
     assert_eq!(agent.tools().await.len(), 12);
     agent.call("test_change_tools", json!({})).await;
     let changed = |tools: &[agenthost_core::tools::mcp::driver::McpTool]| tools.len() == 13;
-    stage.tools(changed).await;
-    agent.told("notifications/tools/list_changed").await;
+    harness.tools(changed).await;
+    agent
+        .wait_for_notification("notifications/tools/list_changed")
+        .await;
     assert!(agent.tools().await.contains(&"test_extra".to_owned()));
-    stage.stop_server("a");
-    stage.stopped().await;
-    agent.told("notifications/tools/list_changed").await;
+    harness.stop_server("a");
+    harness.stopped().await;
+    agent
+        .wait_for_notification("notifications/tools/list_changed")
+        .await;
     let gone = agent.call("test_echo", json!({})).await;
     assert_eq!(gone["error"]["code"], -32602);
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn servers_and_clients_with_the_same_names_are_told_apart() {
-    let mut stage = Stage::new();
+async fn tools_with_the_same_name_get_unique_names() {
+    let mut harness = McpHarness::new();
     for name in ["a", "b"] {
-        stage.start(name, program("plain"));
-        stage.ready().await;
+        harness.start(name, program("plain"));
+        harness.ready().await;
     }
-    stage.errand(McpCommand::SetClientTools {
+    harness.execute(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("test_echo")],
     });
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     let tools = agent.tools().await;
     for name in ["test_echo", "test_echo_2", "test_echo_3"] {
         assert!(tools.contains(&name.to_owned()), "{tools:?}");
     }
     let said = agent.call("test_echo_3", json!({"text": "b"})).await;
     assert_eq!(said["result"]["content"][0]["text"], "b");
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn progress_and_cancellation_go_through() {
+async fn progress_and_cancellation_are_forwarded() {
     let server = HttpServer::start(TestAuth::default()).await;
-    let mut stage = Stage::new();
-    stage.start("a", program("plain"));
-    stage.ready().await;
-    stage.start("w", web(&server.url()));
-    stage.ready().await;
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let mut harness = McpHarness::new();
+    harness.start("a", program("plain"));
+    harness.ready().await;
+    harness.start("w", web(&server.url()));
+    harness.ready().await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     for tool in ["test_slow", "web_slow"] {
         let slow = json!({
             "name": tool, "arguments": {"steps": 3}, "_meta": {"progressToken": "mine"},
         });
         let id = agent.start("tools/call", slow).await;
-        let progress = agent.told("notifications/progress").await;
+        let progress = agent.wait_for_notification("notifications/progress").await;
         assert_eq!(progress["params"]["progressToken"], "mine");
         let cancelled = json!({"requestId": id, "reason": "enough"});
-        agent.tell("notifications/cancelled", cancelled).await;
+        agent.notify("notifications/cancelled", cancelled).await;
         // The server receives the cancellation, and handles other calls.
         let said = agent
             .call(&tool.replace("slow", "echo"), json!({"text": "on"}))
             .await;
         assert_eq!(said["result"]["content"][0]["text"], "on");
     }
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_server_that_crashes_in_mid_call_fails_the_call() {
-    let mut stage = Stage::new();
-    stage.start("a", program("plain"));
-    stage.ready().await;
-    let mut agent = Agent::come(&stage, &chat()).await;
+    let mut harness = McpHarness::new();
+    harness.start("a", program("plain"));
+    harness.ready().await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     let crashed = agent.call("test_crash", json!({})).await;
     assert_eq!(crashed["result"]["isError"], true);
     assert_eq!(
-        stage.failed().await,
+        harness.failed().await,
         "the server closed the connection\nit is all over, …"
     );
     // TOO-27: a server that has crashed can be started again.
-    stage.start("a", program("plain"));
-    stage.ready().await;
+    harness.start("a", program("plain"));
+    harness.ready().await;
     let said = agent.call("test_echo", json!({"text": "again"})).await;
     assert_eq!(said["result"]["content"][0]["text"], "again");
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn servers_see_the_environment_that_was_chosen_for_them() {
-    let mut stage = Stage::new();
-    stage.start("a", program("plain"));
-    stage.ready().await;
-    let mut agent = Agent::come(&stage, &chat()).await;
+async fn servers_get_only_their_configured_environment() {
+    let mut harness = McpHarness::new();
+    harness.start("a", program("plain"));
+    harness.ready().await;
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
     for (name, expected) in [("TEST_SECRET", "hunter22"), ("CARGO_MANIFEST_DIR", "")] {
         let said = agent.call("test_variable", json!({ "name": name })).await;
         assert_eq!(said["result"]["content"][0]["text"], expected);
     }
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn only_agents_of_the_host_are_let_in() {
-    let stage = Stage::new();
-    let variables = |chat: &Uri| stage.servers.gateway().relay_environment(&session(), chat);
+async fn only_agents_with_a_valid_secret_can_connect() {
+    let harness = McpHarness::new();
+    let variables = |chat: &Uri| {
+        harness
+            .servers
+            .gateway()
+            .relay_environment(&session(), chat)
+    };
     let own = variables(&chat());
     let others = variables(&Uri::new("ahp-chat:/other"));
     for wrong in [others[3].1.clone(), String::new(), "0".repeat(64)] {
         let mut forged = own.clone();
         forged[3].1 = wrong;
         let mut agent = Agent::connect(&forged);
-        assert!(agent.is_cut_off().await);
+        assert!(agent.is_disconnected().await);
         let refused = agent.relay.await.unwrap();
         assert!(matches!(refused, Err(RelayError::Rejected)));
     }
@@ -250,21 +261,21 @@ async fn only_agents_of_the_host_are_let_in() {
         drop(tokio::time::timeout(DEADLINE, reading).await.unwrap());
         assert_eq!(heard, b"");
     }
-    assert!(!format!("{:?}", stage.servers).contains("secret"));
-    stage.end().await;
+    assert!(!format!("{:?}", harness.servers).contains("secret"));
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_relay_is_a_program_that_agents_start() {
-    let mut stage = Stage::new();
-    stage.start("a", program("plain"));
-    stage.ready().await;
+async fn a_relay_process_copies_messages() {
+    let mut harness = McpHarness::new();
+    harness.start("a", program("plain"));
+    harness.ready().await;
     let (program, arguments) = agent_command("as_relay");
     let mut relay = tokio::process::Command::new(program)
         .args(arguments)
         .env(AS_RELAY, "1")
         .envs(
-            stage
+            harness
                 .servers
                 .gateway()
                 .relay_environment(&session(), &chat()),
@@ -300,33 +311,33 @@ async fn a_relay_is_a_program_that_agents_start() {
     drop(input);
     let ended = tokio::time::timeout(DEADLINE, relay.wait()).await;
     assert!(ended.unwrap().unwrap().success());
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_relay_ends_with_its_session() {
-    let stage = Stage::new();
-    let mut agent = Agent::come(&stage, &chat()).await;
-    stage.errand(McpCommand::EndSession { session: session() });
-    assert!(agent.is_cut_off().await);
+    let harness = McpHarness::new();
+    let mut agent = Agent::connect_chat(&harness, &chat()).await;
+    harness.execute(McpCommand::EndSession { session: session() });
+    assert!(agent.is_disconnected().await);
     agent.relay.await.unwrap().unwrap();
-    stage.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn an_answer_by_http_that_is_too_long_is_a_failure() {
+async fn an_oversized_http_response_fails_its_call() {
     for server in [
         HttpServer::start(TestAuth::default()).await,
         HttpServer::start_stateless(TestAuth::default()).await,
     ] {
-        let mut stage = Stage::new();
-        stage.start("w", web(&server.url()));
-        stage.ready().await;
-        let mut agent = Agent::come(&stage, &chat()).await;
+        let mut harness = McpHarness::new();
+        harness.start("w", web(&server.url()));
+        harness.ready().await;
+        let mut agent = Agent::connect_chat(&harness, &chat()).await;
         let big = agent.call("web_big", json!({"bytes": 20_000_000})).await;
         assert!(big["error"].is_object() || big["result"]["isError"] == true);
         let said = agent.call("web_echo", json!({"text": "on"})).await;
         assert_eq!(said["result"]["content"][0]["text"], "on");
-        stage.end().await;
+        harness.end().await;
     }
 }

@@ -9,15 +9,15 @@
 )]
 
 mod agent;
-mod allowed;
+mod app_channel;
 mod client_tools;
 mod gateway;
+mod harness;
+mod http_gateway;
 mod oauth;
 mod processes;
-mod side_channel;
-mod stage;
-mod states;
-mod web;
+mod server_states;
+mod tool_filter;
 
 /// Is the server, when a test runs itself again.
 #[test]

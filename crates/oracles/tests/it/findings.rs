@@ -15,7 +15,7 @@ pub(crate) struct Findings {
 }
 
 /// Number of findings that a failed test prints; `FINDINGS` in the environment overrides it.
-const TOLD: usize = 20;
+const MAX_PRINTED_FINDINGS: usize = 20;
 
 impl Findings {
     pub(crate) fn of(release: Release) -> Self {
@@ -26,7 +26,7 @@ impl Findings {
     }
 
     /// Records a problem with a document. `example` helps to reproduce it.
-    pub(crate) fn note(&mut self, what: &str, problem: &str, example: impl FnOnce() -> String) {
+    pub(crate) fn record(&mut self, what: &str, problem: &str, example: impl FnOnce() -> String) {
         let key = (what.to_owned(), without_numbers(problem));
         let (count, _) = self.found.entry(key).or_insert_with(|| (0, example()));
         *count += 1;
@@ -43,13 +43,13 @@ impl Findings {
     ) {
         let example = || format!("seed {seed}: {given}");
         match read {
-            Err(error) => self.note(what, error, example),
-            Ok(None) => self.note(what, "there is no such thing in this release", example),
+            Err(error) => self.record(what, error, example),
+            Ok(None) => self.record(what, "there is no such thing in this release", example),
             Ok(Some(reading)) => {
                 for unknown in &reading.unknown_values {
                     if !is_known_bug(self.release, unknown) {
                         let start: String = unknown.chars().take(72).collect();
-                        self.note(what, &start, || format!("seed {seed}: {unknown}"));
+                        self.record(what, &start, || format!("seed {seed}: {unknown}"));
                     }
                 }
                 let mut lost = Vec::new();
@@ -60,8 +60,8 @@ impl Findings {
                     &mut lost,
                 );
                 for (place, problem) in lost {
-                    if !is_left_over(self.release, &place) {
-                        self.note(what, &place, || format!("seed {seed}: {problem}"));
+                    if !is_extra_field(self.release, &place) {
+                        self.record(what, &place, || format!("seed {seed}: {problem}"));
                     }
                 }
             }
@@ -73,7 +73,7 @@ impl Findings {
         let told = std::env::var("FINDINGS")
             .ok()
             .and_then(|told| told.parse().ok());
-        let lines = self.found.iter().take(told.unwrap_or(TOLD));
+        let lines = self.found.iter().take(told.unwrap_or(MAX_PRINTED_FINDINGS));
         let lines: Vec<_> = lines
             .map(|((what, problem), (count, example))| {
                 let problem: String = problem.chars().take(300).collect();
@@ -97,13 +97,13 @@ pub(crate) fn is_known_bug(release: Release, unknown: &str) -> bool {
 
 /// Fields that are sent although the release does not define them: first release, last release, end
 /// of the path. They are harmless, and each has a reason.
-const LEFT_OVER: &[(Release, Release, &str)] = &[
+const EXTRA_FIELDS: &[(Release, Release, &str)] = &[
     // The Rust type of 0.9 does not have this field, but clients in other languages read it.
     (Release::V0_2, Release::V0_9, ".customizations[].type"),
 ];
 
-fn is_left_over(release: Release, place: &str) -> bool {
-    let mut known = LEFT_OVER.iter();
+fn is_extra_field(release: Release, place: &str) -> bool {
+    let mut known = EXTRA_FIELDS.iter();
     known.any(|(since, until, end)| (*since..=*until).contains(&release) && place.ends_with(end))
 }
 

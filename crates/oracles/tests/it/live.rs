@@ -2,11 +2,11 @@
 //! sockets.
 
 mod actor;
-mod everything;
-mod happenings;
 mod host;
-mod poison;
-mod room;
+mod lifecycle;
+mod random_events;
+mod shared_session;
+mod unknown_channels;
 
 use actor::Actor;
 use host::Host;

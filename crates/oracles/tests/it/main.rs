@@ -5,13 +5,13 @@
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said")]
 
+mod accepted_differences;
 mod findings;
+mod generated_host;
 mod live;
-mod losses;
+mod official_parsers;
+mod reduced_states;
 mod releases;
 mod round_trips;
-mod rows;
 mod sequences;
-mod squares;
-mod stage;
-mod understood;
+mod stored_rows;

@@ -11,8 +11,8 @@ use agenthost_versions::{JsonDispatch, JsonEnvelope, TranslationContext, Version
 use serde_json::json;
 
 use crate::findings::Findings;
+use crate::generated_host::{CLIENT, GeneratedHost, SESSION, at, envelope, generator, viewer};
 use crate::releases::{each_release, oracle, seeds};
-use crate::stage::{CLIENT, SESSION, Stage, at, envelope, generator, viewer};
 
 /// Number of generated hosts; `SEEDS` in the environment overrides it.
 const SEEDS: u64 = 40;
@@ -20,11 +20,11 @@ const SEEDS: u64 = 40;
 /// Fields that the host sets, whatever the client sent.
 const STAMPED: &[&str] = &["startedAt", "duration"];
 
-fn round_trips(release: Release) {
+fn check_round_trips(release: Release) {
     let Some(oracle) = oracle(release) else {
         return;
     };
-    let mut speaker = Speaker {
+    let mut speaker = DispatchingClient {
         release,
         chain: VersionChain::for_release(release),
         oracle,
@@ -34,7 +34,7 @@ fn round_trips(release: Release) {
     for seed in 0..seeds(SEEDS) {
         speaker.seed = seed;
         let mut generator = generator(seed);
-        let stage = Stage::generated(&mut generator);
+        let generated_host = GeneratedHost::generated(&mut generator);
         for info in Action::table().filter(|info| info.dispatcher == Dispatcher::Client) {
             let mut json = generator.generate_action(info.name);
             // The session must exist: its chat can't be derived otherwise.
@@ -48,11 +48,11 @@ fn round_trips(release: Release) {
                 _ => {}
             }
             let action: Action = wire::from_str(&json.to_string()).unwrap();
-            if let Some(old) = speaker.heard(&stage, action) {
-                speaker.says(&stage, info.name, &old);
+            if let Some(old) = speaker.downgraded_echo(&generated_host, action) {
+                speaker.check_action(&generated_host, info.name, &old);
             }
         }
-        let stage = with_one_client(stage);
+        let generated_host = with_one_client(generated_host);
         for (channel, action) in old_actions(release) {
             let old = JsonEnvelope {
                 channel: (release > Release::V0_1).then(|| channel.to_owned()),
@@ -61,16 +61,16 @@ fn round_trips(release: Release) {
                 origin: None,
                 rejection_reason: None,
             };
-            speaker.says(&stage, old.action_type(), &old);
+            speaker.check_action(&generated_host, old.action_type(), &old);
         }
     }
     speaker.findings.conclude();
 }
 
-each_release!(round_trips);
+each_release!(check_round_trips);
 
 /// A client of the release that dispatches actions.
-struct Speaker {
+struct DispatchingClient {
     release: Release,
     chain: VersionChain,
     oracle: Box<dyn Oracle>,
@@ -78,21 +78,25 @@ struct Speaker {
     seed: u64,
 }
 
-impl Speaker {
+impl DispatchingClient {
     /// Returns the release's encoding of an action that this client dispatched, if it is a single
     /// action.
-    fn heard(&self, stage: &Stage, action: Action) -> Option<JsonEnvelope> {
-        let mut heard = self.down(stage, envelope(action));
+    fn downgraded_echo(
+        &self,
+        generated_host: &GeneratedHost,
+        action: Action,
+    ) -> Option<JsonEnvelope> {
+        let mut heard = self.down(generated_host, envelope(action));
         let is_one = heard.len() == 1;
         heard.pop().filter(|one| is_one && one.origin.is_some())
     }
 
     fn down(
         &self,
-        stage: &Stage,
+        generated_host: &GeneratedHost,
         envelope: agenthost_protocol::action::ActionEnvelope,
     ) -> Vec<JsonEnvelope> {
-        let mut after = stage.clone();
+        let mut after = generated_host.clone();
         // The action may be a no-op.
         let (before, _) = after.apply(&envelope.action);
         let (viewer, scene) = (viewer(self.release), after.scene());
@@ -104,7 +108,7 @@ impl Speaker {
         self.chain.downgrade_action(&at, &envelope).unwrap()
     }
 
-    fn says(&mut self, stage: &Stage, name: &str, old: &JsonEnvelope) {
+    fn check_action(&mut self, generated_host: &GeneratedHost, name: &str, old: &JsonEnvelope) {
         let said = Json::Object(old.action.clone());
         let seed = self.seed;
         let example = || format!("seed {seed}: {said}");
@@ -120,14 +124,14 @@ impl Speaker {
             // The action does not exist in the release; the test `understood` covers that.
             return;
         }
-        let (viewer, scene) = (viewer(self.release), stage.scene());
+        let (viewer, scene) = (viewer(self.release), generated_host.scene());
         let mut up = JsonDispatch {
             channel: old.channel.clone().unwrap_or_default(),
             action: old.action.clone(),
         };
         if let Err(refused) = self.chain.upgrade_dispatch(&at(&viewer, &scene), &mut up) {
             self.findings
-                .note(&name, &format!("is refused: {refused}"), example);
+                .record(&name, &format!("is refused: {refused}"), example);
             return;
         }
         let action = match wire::from_str::<Action>(&Json::Object(up.action.clone()).to_string()) {
@@ -136,30 +140,30 @@ impl Speaker {
                 let up = format!("{}", Json::Object(up.action));
                 let problem = format!("is not 1.0: {error}");
                 self.findings
-                    .note(&name, &problem, || format!("{} -> {up}", example()));
+                    .record(&name, &problem, || format!("{} -> {up}", example()));
                 return;
             }
         };
         let mut up_again = envelope(action);
         if up_again.channel.to_string() != up.channel {
             let problem = format!("is dispatched on {}, not {}", up.channel, up_again.channel);
-            self.findings.note(&name, &problem, example);
+            self.findings.record(&name, &problem, example);
             return;
         }
         up_again.channel = up.channel.as_str().into();
-        let heard = self.down(stage, up_again);
+        let heard = self.down(generated_host, up_again);
         // Without an action of this origin the server echoes the original one.
         let Some(echo) = heard.into_iter().find(|one| one.origin.is_some()) else {
             return;
         };
         if echo.channel != old.channel {
             let problem = format!("comes back on {:?}, not {:?}", echo.channel, old.channel);
-            self.findings.note(&name, &problem, example);
+            self.findings.record(&name, &problem, example);
         }
         let difference = diff(&plain(&old.action), &plain(&echo.action));
         for line in difference.lines() {
             self.findings
-                .note(&name, &format!("comes back changed: {line}"), example);
+                .record(&name, &format!("comes back changed: {line}"), example);
         }
     }
 }
@@ -171,15 +175,15 @@ fn plain(action: &Object) -> Json {
 }
 
 /// Makes the dispatching client the only active one: up to 0.4 another would take its place.
-fn with_one_client(mut stage: Stage) -> Stage {
-    for (kind, state) in &mut stage.channels {
+fn with_one_client(mut generated_host: GeneratedHost) -> GeneratedHost {
+    for (kind, state) in &mut generated_host.channels {
         if *kind == ChannelKind::Session {
             let mut json = serde_json::to_value(&*state).unwrap();
             json["activeClients"] = json!([{ "clientId": CLIENT, "tools": [] }]);
             *state = wire::from_str(&json.to_string()).unwrap();
         }
     }
-    stage
+    generated_host
 }
 
 /// Returns actions that only older releases have.

@@ -8,7 +8,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
-use crate::stage::{Stage, make_statuses_plausible};
+use crate::generated_host::{GeneratedHost, make_statuses_plausible};
 
 /// Options of generated hosts: few distinct ids, so that actions hit existing items.
 pub(crate) fn options() -> GeneratorOptions {
@@ -25,9 +25,9 @@ pub(crate) fn options() -> GeneratorOptions {
 
 /// Generates an idle host: no turn is running and no input is pending. Actions bring about the
 /// rest.
-pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
-    let mut stage = Stage::generated(generator);
-    for (kind, state) in &mut stage.channels {
+pub(crate) fn at_rest(generator: &mut Generator) -> GeneratedHost {
+    let mut generated_host = GeneratedHost::generated(generator);
+    for (kind, state) in &mut generated_host.channels {
         if matches!(kind, ChannelKind::Chat | ChannelKind::Session) {
             let mut json = serde_json::to_value(&*state).unwrap();
             let fields = json.as_object_mut().unwrap();
@@ -49,7 +49,7 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             *state = wire::from_str(&json.to_string()).unwrap();
         }
     }
-    stage
+    generated_host
 }
 
 /// Removes unfinished tool calls from completed turns.
@@ -64,20 +64,20 @@ fn end_calls(turns: Option<&mut Json>) {
 }
 
 /// Generates an action that may change the state.
-pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
+pub(crate) fn next(generator: &mut Generator, generated_host: &GeneratedHost) -> Option<Action> {
     let kind = match generator.rng.u8(..10) {
         0..=4 => ChannelKind::Chat,
         5..=6 => ChannelKind::Session,
         _ => *generator.pick(ChannelKind::ALL)?,
     };
-    let state = serde_json::to_value(stage.state(kind)).unwrap();
+    let state = serde_json::to_value(generated_host.state(kind)).unwrap();
     let names: Vec<_> = Action::table()
         .filter(|info| info.channel == kind)
         .map(|info| info.name)
         .collect();
     let mut name = *generator.pick(&names)?;
     if kind == ChannelKind::Chat && generator.chance(0.6) {
-        name = *generator.pick(&due(&state))?;
+        name = *generator.pick(&possible_actions(&state))?;
     }
     // Most ends and truncations are dropped, so that turns do not end too early.
     let ends = [
@@ -91,7 +91,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     }
     let mut action = generator.generate_action(name);
     make_statuses_plausible(generator, &mut action);
-    aim(generator, name, &mut action, &state);
+    target_existing_items(generator, name, &mut action, &state);
     if !is_plain(generator, name, &mut action, &state) {
         return None;
     }
@@ -99,7 +99,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
 }
 
 /// Returns the actions that fit the current state of a chat.
-fn due(chat: &Json) -> Vec<&'static str> {
+fn possible_actions(chat: &Json) -> Vec<&'static str> {
     if chat.get("activeTurn").is_none() {
         let last = entries(chat, "turns").last();
         let failed = last.is_some_and(|turn| turn["state"] == "error");
@@ -136,7 +136,7 @@ fn due(chat: &Json) -> Vec<&'static str> {
     due
 }
 
-fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
+fn target_existing_items(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
     if let Some(active) = state["activeTurn"]["id"].as_str()
         && action.get("turnId").is_some()
         && name != "chat/truncated"
@@ -242,7 +242,7 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
         }
         // The session keeps its default chat.
         "session/defaultChatChanged" => return false,
-        "session/chatRemoved" => return action["chat"] != crate::stage::CHAT,
+        "session/chatRemoved" => return action["chat"] != crate::generated_host::CHAT,
         _ => {}
     }
     true

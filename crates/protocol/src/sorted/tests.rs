@@ -6,7 +6,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn a_map_is_like_a_tree(steps in prop::collection::vec((any::<bool>(), 0_u8..20, any::<u8>()), 0..60)) {
+    fn a_sorted_map_equals_a_btree_map(steps in prop::collection::vec((any::<bool>(), 0_u8..20, any::<u8>()), 0..60)) {
         let mut map = SortedMap::new();
         let mut tree = BTreeMap::new();
         for (adds, key, value) in steps {
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn a_set_is_like_a_tree(values in prop::collection::vec(0_u8..20, 0..60)) {
+    fn a_sorted_set_equals_a_btree_set(values in prop::collection::vec(0_u8..20, 0..60)) {
         let set: SortedSet<_> = values.iter().copied().collect();
         let tree: BTreeSet<_> = values.iter().copied().collect();
         prop_assert!((0..20).all(|value| set.contains(&value) == tree.contains(&value)));

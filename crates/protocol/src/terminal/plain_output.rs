@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_are_left_out() {
+    fn escape_sequences_are_removed() {
         for (written, shown) in [
             ("a\r\nb\r\n", "a\nb\n"),
             ("\u{1b}[1;31mred\u{1b}[0m\u{1b}[K!", "red!"),

@@ -8,7 +8,7 @@ use agenthost_testkit::{Generator, GeneratorOptions};
 /// The accessors of a chat action match the fields `turnId` and `toolCallId` of its JSON. Only
 /// `chat/truncated` has the id of a turn that it does not belong to.
 #[test]
-fn chat_actions_name_their_turn_and_their_tool_call() {
+fn accessors_return_the_turn_and_tool_call_of_a_chat_action() {
     let Shape::Union { variants, .. } = Action::shape() else {
         unreachable!("an action is a union");
     };

@@ -28,7 +28,7 @@ fn refuse<T: Wire + std::fmt::Debug>(input: &str) -> String {
 }
 
 #[test]
-fn text_that_is_not_json() {
+fn invalid_json_is_rejected() {
     check(
         refuse::<Json>,
         expect![[r#"
@@ -134,7 +134,7 @@ fn text_that_is_not_json() {
 }
 
 #[test]
-fn text_beyond_the_limits() {
+fn text_over_the_limits_is_rejected() {
     let limits = Limits {
         bytes: 10,
         depth: 3,
@@ -187,7 +187,7 @@ fn text_beyond_the_limits() {
 }
 
 #[test]
-fn actions_that_are_wrong() {
+fn invalid_actions_are_rejected() {
     check(
         refuse::<Action>,
         expect![[r#"
@@ -310,7 +310,7 @@ fn actions_that_are_wrong() {
 }
 
 #[test]
-fn states_that_are_wrong() {
+fn invalid_states_are_rejected() {
     check(
         refuse::<ChannelState>,
         expect![[r#"
@@ -386,7 +386,7 @@ fn answer(input: &str) -> String {
 }
 
 #[test]
-fn messages_that_are_wrong() {
+fn invalid_messages_are_rejected() {
     check(
         answer,
         expect![[r#"
@@ -514,7 +514,7 @@ fn messages_that_are_wrong() {
 
 /// DSP-6: the `clientSeq` of an invalid action is still decoded, so that the host can reject it.
 #[test]
-fn a_wrong_action_still_says_who_sent_it() {
+fn the_client_seq_of_an_invalid_action_is_decoded() {
     let dispatched = |action: &str| {
         let text = format!(
             r#"{{"jsonrpc": "2.0", "method": "dispatchAction", "params": {{"channel": "c", "clientSeq": 7, "action": {action}}}}}"#
@@ -588,7 +588,7 @@ fn an_error_never_quotes_a_string() {
 
 /// A draft that is as deep as a message may be can still be read from a snapshot.
 #[test]
-fn what_is_accepted_can_be_read_back() {
+fn an_accepted_value_can_be_decoded_from_a_snapshot() {
     let depth = Limits::MESSAGE.depth - 2;
     let nested = format!("{}1{}", r#"{"a":"#.repeat(depth - 2), "}".repeat(depth - 2));
     let action = format!(
@@ -612,7 +612,7 @@ fn what_is_accepted_can_be_read_back() {
 /// The kind of a state is recognized by its required fields, because a newer host may add any field
 /// to any state.
 #[test]
-fn a_state_is_told_by_all_it_must_have() {
+fn the_kind_of_a_state_is_recognized_by_its_required_fields() {
     use agenthost_protocol::channel::ChannelKind;
     for field in [
         "turns",

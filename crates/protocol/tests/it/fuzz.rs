@@ -51,12 +51,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read_without_harm(text in any::<String>()) {
+    fn decoding_any_text_does_not_panic(text in any::<String>()) {
         read(&text);
     }
 
     #[test]
-    fn any_json_like_text_is_read_without_harm(
+    fn decoding_any_json_like_text_does_not_panic(
         text in r#"([\[\]{}:, ]|"[a-z\\"u0-9]{0,4}"|-?[0-9]{1,3}(\.[0-9])?([eE][+-]?[0-9]{1,3})?|true|null){0,24}"#
     ) {
         read(&text);
@@ -64,7 +64,7 @@ proptest! {
 
     /// The parser accepts exactly the texts that `serde_json` accepts.
     #[test]
-    fn the_grammar_is_the_official_one(
+    fn the_json_grammar_equals_that_of_serde_json(
         text in r#"[\[\]{}:,"0-9.eE+\-\\unltrafs \x00-\x1f]{0,12}"#
     ) {
         let ours = Document::parse(&text, Limits::default()).is_ok();
@@ -74,7 +74,7 @@ proptest! {
 
     /// A valid message with a few bytes changed, removed or inserted does not cause a panic.
     #[test]
-    fn a_broken_message_is_read_without_harm(
+    fn decoding_a_mutated_message_does_not_panic(
         seed in any::<u64>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8, any::<u8>()), 0..6),
     ) {
@@ -97,7 +97,7 @@ proptest! {
 
     /// Any action on any state: no panic, and no change unless the outcome is `Applied`.
     #[test]
-    fn any_action_on_any_state(seed in any::<u64>()) {
+    fn reducing_any_action_on_any_state_does_not_panic(seed in any::<u64>()) {
         let options = GeneratorOptions { name_count: 2, ..GeneratorOptions::default() };
         let mut generator = Generator::new(seed, options);
         let decode = |json: &Json| json.to_string();

@@ -8,12 +8,12 @@
 )]
 
 mod accessors;
+mod action_merging;
 mod decoding;
 mod effects;
 mod fuzz;
-mod merging;
 mod messages;
 mod official;
 mod reducers;
-mod sharing;
+mod structural_sharing;
 mod tables;

@@ -16,7 +16,7 @@ use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
 /// Generates calls of every method, decodes them and encodes them again.
-fn there_and_back<T: serde::Serialize>(
+fn check_round_trips<T: serde::Serialize>(
     shapes: Vec<NamedShape>,
     decode: impl Fn(&Call<'_>) -> Result<T, agenthost_protocol::rpc::CallError>,
 ) {
@@ -38,11 +38,11 @@ fn there_and_back<T: serde::Serialize>(
 }
 
 #[test]
-fn every_message_goes_there_and_back() {
-    there_and_back(ClientRequest::shapes(), ClientRequest::decode);
-    there_and_back(ClientNotification::shapes(), ClientNotification::decode);
-    there_and_back(HostNotification::shapes(), HostNotification::decode);
-    there_and_back(HostRequest::shapes(), HostRequest::decode);
+fn every_message_survives_a_round_trip() {
+    check_round_trips(ClientRequest::shapes(), ClientRequest::decode);
+    check_round_trips(ClientNotification::shapes(), ClientNotification::decode);
+    check_round_trips(HostNotification::shapes(), HostNotification::decode);
+    check_round_trips(HostRequest::shapes(), HostRequest::decode);
 }
 
 /// RPC-6: every message names its channel.
@@ -71,7 +71,7 @@ fn every_message_names_its_channel() {
 }
 
 #[test]
-fn answers_are_written() {
+fn responses_are_encoded() {
     let id = RequestId::Text("a\"b".into());
     assert_eq!(
         encode::success(&id, &Null).unwrap(),
@@ -165,7 +165,7 @@ fn a_status_keeps_unknown_bits() {
 
 /// SUB-23: optional fields are omitted, never `null`.
 #[test]
-fn nothing_is_ever_written_as_null() {
+fn omitted_fields_are_never_encoded_as_null() {
     fn no_null(json: &Json) -> bool {
         match json {
             Json::Null => false,

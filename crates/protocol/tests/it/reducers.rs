@@ -6,7 +6,7 @@
 
 mod chat;
 mod chat_calls;
-mod others;
+mod other_channels;
 mod session;
 
 use std::collections::BTreeMap;
@@ -81,12 +81,12 @@ fn outcome(state: &Json, name: &str, payload: &str) -> String {
 }
 
 #[test]
-fn every_action_has_cases_for_its_effect_and_for_none() {
+fn every_action_has_cases_with_and_without_an_effect() {
     let sources = [
         include_str!("reducers/chat.rs"),
         include_str!("reducers/chat_calls.rs"),
         include_str!("reducers/session.rs"),
-        include_str!("reducers/others.rs"),
+        include_str!("reducers/other_channels.rs"),
     ];
     let names: Vec<_> = Action::table().map(|info| info.name).collect();
     let mut seen: BTreeMap<&str, [bool; 2]> = BTreeMap::new();

@@ -12,7 +12,7 @@ use agenthost_protocol::wire::{Shape, Wire};
 use expect_test::expect;
 
 #[test]
-fn there_are_106_actions_47_for_clients() {
+fn the_table_has_106_actions_of_which_47_are_for_clients() {
     let table: Vec<_> = Action::table().collect();
     let names: BTreeSet<_> = table.iter().map(|info| info.name).collect();
     assert_eq!(table.len(), 106);
@@ -25,7 +25,7 @@ fn there_are_106_actions_47_for_clients() {
 
 /// The table of actions, with the channel, the dispatcher and the first version of each.
 #[test]
-fn the_table_of_actions() {
+fn the_table_of_actions_is_unchanged() {
     let mut lines = String::new();
     for kind in ChannelKind::ALL {
         let of_kind: Vec<_> = Action::table()
@@ -170,7 +170,7 @@ fn the_table_of_actions() {
 
 /// The prefix of an action name determines the channel, so the table can be checked against it.
 #[test]
-fn names_say_their_channel() {
+fn action_names_have_the_prefix_of_their_channel() {
     for info in Action::table() {
         let prefix = match info.channel {
             ChannelKind::Root => "root",
@@ -190,7 +190,7 @@ fn names_say_their_channel() {
 }
 
 #[test]
-fn an_action_finds_its_row() {
+fn an_action_has_the_row_with_its_name() {
     let Shape::Union { variants, .. } = Action::shape() else {
         unreachable!("an action is a union");
     };
@@ -207,7 +207,7 @@ fn an_action_finds_its_row() {
 }
 
 #[test]
-fn there_are_31_and_2_and_9_and_10_methods() {
+fn the_number_of_methods_of_each_kind_is_unchanged() {
     assert_eq!(ClientRequest::METHODS.len(), 31);
     assert_eq!(ClientNotification::METHODS.len(), 2);
     assert_eq!(HostNotification::METHODS.len(), 9);
@@ -223,7 +223,7 @@ fn there_are_31_and_2_and_9_and_10_methods() {
 
 /// RPC-3 and RPC-4: `null` and `{}` are different results.
 #[test]
-fn void_commands_answer_null_and_empty_ones_an_object() {
+fn void_results_are_null_and_empty_results_are_objects() {
     let mut null = Vec::new();
     let mut empty = Vec::new();
     for (method, shape) in ClientRequest::result_shapes() {

@@ -174,6 +174,20 @@ impl DeviceRegistry {
         }
     }
 
+    /// Returns the ids of all devices, updated while the host runs. Does not block.
+    pub(crate) fn watch_ids(&self) -> watch::Receiver<BTreeSet<String>> {
+        self.ids.subscribe()
+    }
+
+    /// Returns the principals of all devices.
+    pub(crate) fn read_principals(&self) -> io::Result<BTreeSet<Principal>> {
+        let devices = self.directory.read_devices()?;
+        Ok(devices
+            .iter()
+            .map(|device| device_principal(&device.id))
+            .collect())
+    }
+
     /// Reads the ids of all devices. If the file cannot be read, no device stays connected.
     fn reload(&self) {
         let devices = self.directory.read_devices().unwrap_or_else(|error| {
@@ -216,10 +230,18 @@ fn may_change_devices(event: &WatchEvent) -> bool {
 /// so that it cannot take over a client id of another one.
 pub(crate) fn device_identity(device: &PairedDevice) -> PeerIdentity {
     PeerIdentity {
-        principal: Principal(format!("device:{}", device.id)),
+        principal: device_principal(&device.id),
         scope: device.scope,
         device_name: Some(device.name.clone()),
     }
+}
+
+/// Prefix of the principals of paired devices.
+pub(crate) const DEVICE_PRINCIPAL_PREFIX: &str = "device:";
+
+/// Returns the principal of the device with this id.
+pub(crate) fn device_principal(id: &str) -> Principal {
+    Principal(format!("{DEVICE_PRINCIPAL_PREFIX}{id}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ fn request() -> PairingRequest {
 }
 
 #[test]
-fn a_code_is_read_as_people_write_it() {
+fn a_code_is_parsed_in_every_common_spelling() {
     let code = PairingCode::parse("01AB-CD9Z").unwrap();
     assert_eq!(code.to_string(), "01AB-CD9Z");
     for text in ["01abcd9z", "olab-cd9z", "OIAB CD9Z", " 01 AB cd-9z "] {
@@ -63,7 +63,7 @@ fn a_code_expires_after_ten_minutes() {
 }
 
 #[test]
-fn the_file_has_no_code_and_a_limit() {
+fn the_code_file_has_no_plain_codes_and_a_limit() {
     let directory = tempfile::tempdir().unwrap();
     let codes: Vec<_> = (0..MAX_OPEN_CODES + 3)
         .map(|_| create_pairing_code(directory.path(), request(), 0).unwrap())

@@ -21,7 +21,7 @@ fn check(uri: &str, headers: &[(&str, &str)]) -> Result<RequestCredential, Upgra
 
 /// SEC-3, TRN-7: only the exact token is accepted.
 #[test]
-fn a_token_opens_the_gate_and_nothing_else_does() {
+fn only_the_exact_token_is_accepted() {
     let host = ("host", "127.0.0.1:8080");
     assert_eq!(check("/?tkn=secret", &[host]), Ok(RequestCredential::Token));
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_token_opens_the_gate_and_nothing_else_does() {
 }
 
 #[test]
-fn pages_of_others_stay_outside() {
+fn foreign_origins_are_rejected() {
     let host = ("host", "localhost:8080");
     let with = |origin| check("/?tkn=secret", &[host, ("origin", origin)]);
     assert_eq!(with("http://127.0.0.1:8080"), Ok(RequestCredential::Token));
@@ -80,7 +80,7 @@ fn pages_of_others_stay_outside() {
 
 /// A page can point its own domain name at this machine (DNS rebinding).
 #[test]
-fn names_of_others_stay_outside() {
+fn foreign_host_names_are_rejected() {
     let with = |host| check("/?tkn=secret", &[("host", host)]);
     for host in [
         "127.0.0.1:8080",

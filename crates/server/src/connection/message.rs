@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::connection::salvage;
 use crate::delivery::outbox::{CloseReason, OutboxSender};
 use crate::legacy::CurrentVersionFlag;
+use crate::server::agent_catalog::AgentList;
 
 /// An event in the input queue of the loop.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) enum LoopEvent {
         connection: ConnectionId,
         reason: CloseReason,
     },
+    /// Agents were installed, removed or configured.
+    AgentsReplaced(AgentList),
     /// An input that does not come from a connection, or the end of one.
     Input(Input),
 }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_known_by_its_id_whatever_is_wrong_with_it() {
+    fn the_id_of_a_malformed_response_is_found() {
         let deep = format!(r#"{{"id": 7, "result": {}"#, "[".repeat(100_000));
         for text in [
             r#"{"jsonrpc":"2.0","id":7,"result":{"data":"\ud800","encoding":"utf-8"}}"#,

@@ -246,7 +246,7 @@ mod tests {
 
     /// SUB-11, SUB-13: deltas are merged under the highest sequence number.
     #[tokio::test(start_paused = true)]
-    async fn neighbours_go_as_one_under_the_highest_number() {
+    async fn adjacent_deltas_are_merged_under_the_highest_seq() {
         let (outbox, mut outbox_receiver) = outbox_channel(1_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let start = Instant::now();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_overtakes_what_is_held_back() {
+    async fn messages_are_not_reordered_around_a_held_action() {
         let (outbox, mut outbox_receiver) = outbox_channel(1_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_grown_large_does_not_wait() {
+    async fn a_large_merged_action_is_sent_at_once() {
         let (outbox, mut outbox_receiver) = outbox_channel(10_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let piece = "x".repeat(10_000);
@@ -320,7 +320,7 @@ mod tests {
     /// The loop pauses for a client that reads up to the timeout, and for a stalled one only
     /// briefly.
     #[tokio::test(start_paused = true)]
-    async fn agents_wait_for_a_client_that_reads() {
+    async fn the_loop_pauses_for_a_client_that_reads() {
         let (outbox, mut outbox_receiver) = outbox_channel(1_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let text = |length| OutgoingMessage::Text("x".repeat(length).into());

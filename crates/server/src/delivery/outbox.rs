@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_outbox_says_so_once_and_for_all() {
+    async fn a_full_outbox_overflows_permanently() {
         let (outbox, mut outbox_receiver) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(60)).is_ok());
         assert!(outbox.push(text(40)).is_ok());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_large_message_goes_through_behind_small_ones() {
+    async fn one_large_message_fits_behind_small_ones() {
         let (outbox, mut outbox_receiver) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(10)).is_ok());
         assert!(outbox.push(text(1_000)).is_ok());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_reads_something_very_large_is_not_cut_off_by_the_next() {
+    async fn a_small_message_fits_behind_a_very_large_one() {
         let (outbox, _outlet) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(1_000)).is_ok());
         assert!(outbox.is_half_full());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_crowded_outbox_says_when_there_is_room() {
+    async fn an_outbox_notifies_when_it_is_less_than_half_full() {
         let room = CapacityNotify::default();
         let (outbox, mut outbox_receiver) = outbox_channel(100, Arc::clone(&room));
         for _ in 0..3 {

@@ -77,6 +77,9 @@ fn event_bytes(event: &LoopEvent) -> usize {
             event: TerminalEvent::Output(data),
             ..
         }) => data.data.len(),
-        LoopEvent::Input(_) | LoopEvent::Connected { .. } | LoopEvent::ReadEnded { .. } => 0,
+        LoopEvent::Input(_)
+        | LoopEvent::Connected { .. }
+        | LoopEvent::ReadEnded { .. }
+        | LoopEvent::AgentsReplaced(_) => 0,
     }
 }

@@ -1,9 +1,12 @@
 //! Routes each effect of a step to the part of the server that carries it out.
 
-use agenthost_core::{AccessToken, Effect, Input, Principal, TokenKey};
+use agenthost_core::agent::AgentCommand;
+use agenthost_core::{
+    AccessToken, Effect, Input, Principal, PtyCommand, SessionEnvironment, TokenKey,
+};
 use agenthost_protocol::rpc::encode;
 use agenthost_protocol::uri::Uri;
-use agenthost_store::StoreError;
+use agenthost_store::{Store, StoreError};
 
 use super::HostLoop;
 use crate::delivery::encode::to_utf8_bytes;
@@ -67,7 +70,13 @@ impl HostLoop {
                 session,
                 provider,
                 command,
-            } => return Ok(self.agents.send_command(&session, &provider, *command)),
+            } => {
+                if let AgentCommand::Open { .. } = &*command {
+                    let environment = read_environment(&self.store, &session)?;
+                    self.agents.set_environment(session.clone(), environment);
+                }
+                return Ok(self.agents.send_command(&session, &provider, *command));
+            }
             Effect::StoreToken { key, token } => self.store_token(key, token),
             Effect::SetTokenPrincipals {
                 session,
@@ -87,7 +96,14 @@ impl HostLoop {
                 command,
             } => {
                 let session = content_session.as_ref();
-                return Ok(workers.terminal_worker.run(session, terminal, *command));
+                let environment = match (&*command, session) {
+                    (PtyCommand::Open { .. }, Some(session)) => {
+                        read_environment(&self.store, session)?
+                    }
+                    _ => SessionEnvironment::default(),
+                };
+                let worker = &mut workers.terminal_worker;
+                return Ok(worker.run(session, &environment, terminal, *command));
             }
             Effect::TrackChanges(job) => workers.change_worker.submit(*job),
             Effect::TrustCode { keys } => workers.change_worker.tracker().set_trusted_keys(keys),
@@ -123,5 +139,17 @@ impl HostLoop {
             worker.set_token_principals(&session, principals.clone());
         }
         self.agents.set_token_principals(session, principals);
+    }
+}
+
+/// Reads the environment of a session. Without a readable one, the session works with that of
+/// the host.
+fn read_environment(store: &Store, session: &Uri) -> Result<SessionEnvironment, StoreError> {
+    match store.session_environment(session) {
+        Err(error @ StoreError::Unreadable { .. }) => {
+            tracing::error!(%session, %error, "failed to read an environment");
+            Ok(SessionEnvironment::default())
+        }
+        read => read,
     }
 }

@@ -12,7 +12,7 @@ use crate::legacy::InboundKind;
 impl HostLoop {
     /// Handles an undecoded message: upgrades it if the client is a legacy one, and passes it
     /// to the host.
-    pub(super) fn receive_raw(
+    pub(super) async fn receive_raw(
         &mut self,
         connection: ConnectionId,
         text: &str,
@@ -20,8 +20,10 @@ impl HostLoop {
     ) -> Result<(), StoreError> {
         let limits = self.message_limits;
         let message = match self.legacy.classify(&self.host, connection, text, limits) {
-            InboundKind::Current => return self.receive_current(connection, text, out),
-            InboundKind::Repaired(text) => return self.receive_current(connection, &text, out),
+            InboundKind::Current => return self.receive_current(connection, text, out).await,
+            InboundKind::Repaired(text) => {
+                return self.receive_current(connection, &text, out).await;
+            }
             InboundKind::Legacy(message) => message,
         };
         // The version steps read the channels that the message names. An action concerns the
@@ -36,7 +38,7 @@ impl HostLoop {
         let needs = self.host.missing_among(named_channels, extent);
         if !needs.is_empty() {
             let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes)?;
+            self.persist(&writes).await?;
         }
         for need in needs {
             self.load_channel(need, out)?;
@@ -45,12 +47,12 @@ impl HostLoop {
             .legacy
             .upgrade_message(&self.host, connection, message, limits)
         {
-            self.step_host(input, out)?;
+            self.step_host(input, out).await?;
         }
         Ok(())
     }
 
-    fn receive_current(
+    async fn receive_current(
         &mut self,
         connection: ConnectionId,
         text: &str,
@@ -61,7 +63,7 @@ impl HostLoop {
                 connection,
                 message,
             };
-            self.step_host(received, out)?;
+            self.step_host(received, out).await?;
         }
         self.legacy.confirm_current(&self.host, connection);
         Ok(())

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_what_lies_below_a_session_follow() {
+    fn aliases_apply_to_channels_below_a_session() {
         let mut message = json!({
             "channel": "ahp-session:/1/changeset/session",
             "items": [{"resource": "ahp-session:/1"}, {"resource": "ahp-session:/10"}],
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_work_elsewhere_are_listed_in_their_project() {
+    fn worktree_sessions_are_listed_in_their_project() {
         let mut names = names();
         let project = "file:///project".to_owned();
         names.projects.insert("shell:/1".to_owned(), project);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_that_names_a_session_or_chat_is_known() {
+    fn every_field_with_a_session_or_chat_uri_is_listed() {
         let (mut known, mut found) = (BTreeSet::new(), BTreeSet::new());
         let messages = [
             ClientRequest::shapes(),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_out_again() {
+    fn aliases_are_resolved_to_session_uris() {
         let names = names();
         for name in ["ahp-session:/1", "ahp-session:/1/annotations"] {
             let mut shown = json!({"resource": name});

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_and_changes_have_addresses_of_the_host() {
+    fn edits_and_changes_have_host_file_uris() {
         let mut message = json!({
             "result": {"content": [
                 {"type": "fileEdit",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_a_file() {
+    fn host_file_uris_become_file_uris() {
         let file = Some("file:///w/a%20b.rs".to_owned());
         assert_eq!(to_file_uri("agenthost-file:/w/a%20b.rs"), file);
         assert_eq!(to_file_uri("agenthost-file:///w/a%20b.rs"), file);

@@ -12,10 +12,7 @@ use agenthost_versions::{JsonCall, JsonDispatch, UpgradeRefusal, answer_fetch_tu
 use super::channel_recovery;
 use super::channel_recovery::NamedCursor;
 use super::live_state::LiveState;
-use super::{
-    DispatchedAction, LegacyClient, LegacyClients, MAX_OPEN_ENTRIES, OpenLegacyRequest, aliases,
-    handshake,
-};
+use super::{DispatchedAction, LegacyClient, LegacyClients, OpenLegacyRequest, aliases, handshake};
 use crate::connection::message::decode_message;
 
 /// The id of requests that the server sends to the host for a client, without a request of the
@@ -325,9 +322,6 @@ impl LegacyClient {
         let at = self.translation_context(&live_state);
         let after = self.chain.upgrade_params(&at, &mut call)?;
         if let Some(id) = &id {
-            if self.open_requests.len() >= MAX_OPEN_ENTRIES {
-                self.open_requests.pop_first();
-            }
             let open = OpenLegacyRequest {
                 follow_ups: after,
                 ..OpenLegacyRequest::default()

@@ -26,7 +26,7 @@ use super::aliases::AddressMapping;
 use super::cache::{DowngradeCache, LegacyMessage, LegacyMessages};
 use super::inbound::SYNTHETIC_REQUEST_ID;
 use super::live_state::LiveState;
-use super::{LegacyClient, LegacyClients, LegacyResponse, MAX_OPEN_ENTRIES};
+use super::{LegacyClient, LegacyClients, LegacyResponse};
 
 /// An error that keeps a message from being downgraded.
 #[derive(Debug, thiserror::Error)]
@@ -76,8 +76,9 @@ impl LegacyClients {
                 }
                 _ => continue,
             };
-            let open = peer.open_requests.entry(id.clone()).or_default();
-            open.state_view = host.state_view(&channels);
+            if let Some(open) = peer.open_requests.get_or_default(id) {
+                open.state_view = host.state_view(&channels);
+            }
         }
     }
 
@@ -255,9 +256,6 @@ impl LegacyClients {
         let live_state = LiveState(host);
         peer.chain
             .downgrade_request(&peer.translation_context(&live_state), &mut call);
-        if peer.host_requests.len() >= MAX_OPEN_ENTRIES {
-            peer.host_requests.pop_first();
-        }
         peer.host_requests.insert(id.clone(), method);
         let params = map_addresses(call.params, peer.address_mapping(&self.aliases).as_ref());
         let text = encode::request(id, &call.method, &params)?;

@@ -28,11 +28,9 @@ impl LegacyClients {
         id: &RequestId,
         past: Vec<PastState>,
     ) {
-        if let Some(peer) = self.clients.get_mut(&connection) {
-            peer.open_requests
-                .entry(id.clone())
-                .or_default()
-                .past_states = past;
+        let peer = self.clients.get_mut(&connection);
+        if let Some(open) = peer.and_then(|peer| peer.open_requests.get_or_default(id)) {
+            open.past_states = past;
         }
     }
 

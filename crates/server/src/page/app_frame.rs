@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_query_adds_a_directive() {
+    fn a_query_cannot_add_a_csp_directive() {
         for wrong in [
             "connect=a.example;script-src",
             "connect=a.example%3B",

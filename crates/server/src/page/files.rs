@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_file_is_recognized() {
+    fn a_cached_file_is_recognized_by_its_etag() {
         for stored in ["\"a\"", "\"b\", \"a\"", "W/\"a\"", "*"] {
             let headers = with(header::IF_NONE_MATCH, stored);
             assert!(has_etag(&headers, "\"a\""), "{stored}");

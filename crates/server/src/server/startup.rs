@@ -1,11 +1,11 @@
 //! Builds the loop from the configuration and from the stored state of the host.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_agents::AgentSupervisor;
-use agenthost_core::{Host, HostConfig, Input, SessionKey, StoredHost};
+use agenthost_core::{AgentCatalog, Host, HostConfig, Input, SessionKey, StoredHost};
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
@@ -16,6 +16,8 @@ use agenthost_workspace::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
 use crate::connection::message::LoopEvent;
@@ -23,12 +25,11 @@ use crate::delivery::Publisher;
 use crate::delivery::outbox::CapacityNotify;
 use crate::host_loop::HostLoop;
 use crate::legacy::LegacyClients;
+use crate::server::agent_catalog::CatalogBuilder;
 use crate::server::{HostUsage, ServeError};
 use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
-use crate::workers::customization::{
-    CustomizationWorker, agent_infos, customizable_agents, start_customization_worker,
-};
+use crate::workers::customization::{CustomizationWorker, start_customization_worker};
 use crate::workers::files::FileWorker;
 use crate::workers::search::SearchWorker;
 use crate::workers::terminals::TerminalWorker;
@@ -47,6 +48,7 @@ pub(crate) fn build_host_loop(
     config: &ServerConfig,
     mut store: Store,
     events: mpsc::Receiver<LoopEvent>,
+    stop: CancellationToken,
 ) -> Result<HostLoop, ServeError> {
     let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
     let protected = config.protected_paths();
@@ -79,11 +81,13 @@ pub(crate) fn build_host_loop(
         remove_orphaned_data(&stored, &workers, &contents);
     }
     let compacted = stored.seq;
-    let host = Host::new(build_host_config(config, &agents), stored);
+    let catalog = CatalogBuilder::new(config);
+    let host = Host::new(build_host_config(config, catalog.build(&agents)), stored);
     Ok(HostLoop {
         host,
         store,
         agents,
+        catalog,
         retention: config.retention,
         events,
         agent_inputs,
@@ -96,6 +100,9 @@ pub(crate) fn build_host_loop(
         last_compaction_seq: compacted,
         needs_maintenance: false,
         usage: watch::Sender::new(HostUsage::default()),
+        blocked: None,
+        next_storage_retry: Instant::now(),
+        stop,
         appended: Vec::new(),
     })
 }
@@ -157,32 +164,19 @@ fn build_agents(
     agents
 }
 
-fn build_host_config(config: &ServerConfig, agents: &AgentSupervisor) -> HostConfig {
-    let mut schemas = BTreeMap::new();
-    let mut forbidden = BTreeMap::new();
-    for agent in &config.agents {
-        let provider = agent.info().provider;
-        schemas.extend(
-            agent
-                .config_schema()
-                .map(|schema| (provider.clone(), schema)),
-        );
-        forbidden.insert(provider, agent.forbidden_values());
-    }
-    let grace = config.limits.grace_period.as_millis();
+fn build_host_config(config: &ServerConfig, catalog: AgentCatalog) -> HostConfig {
     HostConfig {
         server: Implementation {
             name: "agenthost".to_owned(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             title: None,
         },
-        agents: agent_infos(config, agents),
-        schemas,
-        forbidden_values: forbidden,
+        catalog,
         granted_roots: config.roots.clone(),
         default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
-        customizable: customizable_agents(config),
-        grace_period: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
+        grace_period: to_millis(config.limits.grace_period),
+        client_retention: to_millis(config.limits.client_retention),
+        max_remembered_clients: config.limits.remembered_clients,
         max_subscriptions: config.limits.subscriptions,
         max_sessions: config.limits.sessions,
     }
@@ -200,6 +194,10 @@ fn remove_orphaned_data(stored: &StoredHost, workers: &Workers, contents: &Conte
     if let Err(error) = contents.retain_sessions(&sessions) {
         tracing::warn!(%error, "failed to remove content of removed sessions");
     }
+}
+
+fn to_millis(duration: Duration) -> Millis {
+    Millis(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn micros_since_1970() -> u64 {

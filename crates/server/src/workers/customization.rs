@@ -1,21 +1,16 @@
 //! Passes commands of the loop to the customization driver and the MCP servers.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agenthost_agents::{AgentSupervisor, ToolRelay};
+use agenthost_agents::ToolRelay;
 use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, HookDenial, PreparedTurn,
 };
 use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
 use agenthost_core::{AccessToken, Input, Principal, TokenKey};
-use agenthost_customizations::{
-    CustomizationDriver, CustomizationSettings, ServerSpecError, configured_customizations,
-};
+use agenthost_customizations::{CustomizationDriver, CustomizationSettings, ServerSpecError};
 use agenthost_mcp::{GatewayAddress, McpConfig, McpManager, McpStartError};
 use agenthost_protocol::common::ErrorInfo;
-use agenthost_protocol::ids::ProviderId;
-use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::scratch::ScratchSpace;
 use tokio::sync::mpsc;
@@ -172,13 +167,6 @@ impl CustomizationWorker {
     }
 }
 
-/// Returns the agents that use customizations, or `None` if customizations are disabled.
-pub(crate) fn customizable_agents(config: &ServerConfig) -> Option<BTreeSet<ProviderId>> {
-    config.customizations.as_ref()?;
-    let agents = config.agents.iter().filter(|agent| agent.is_customizable());
-    Some(agents.map(|agent| agent.info().provider).collect())
-}
-
 /// Starts the worker if customizations are enabled.
 pub(crate) fn start_customization_worker(
     config: &ServerConfig,
@@ -200,19 +188,4 @@ pub(crate) fn start_customization_worker(
     let started =
         CustomizationWorker::start(settings, &config.data_directory, pid_dir, scratch, inputs);
     Ok(Some(started?))
-}
-
-/// Builds the descriptions of agents for clients, with the customizations that their sessions
-/// will have (`AgentInfo.customizations`).
-pub(crate) fn agent_infos(config: &ServerConfig, agents: &AgentSupervisor) -> Vec<AgentInfo> {
-    let mut infos = agents.infos();
-    if let Some(customizations) = &config.customizations {
-        for info in &mut infos {
-            let packages = config.data_directory.join(PACKAGES_DIR);
-            let all =
-                configured_customizations(&customizations.settings, &packages, &info.provider);
-            info.customizations = (!all.is_empty()).then_some(all);
-        }
-    }
-    infos
 }

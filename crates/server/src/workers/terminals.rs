@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_core::{Input, PtyCommand, SessionKey, TerminalEvent, TerminalProgram};
+use agenthost_core::{
+    Input, PtyCommand, SessionEnvironment, SessionKey, TerminalEvent, TerminalProgram,
+};
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{
@@ -47,10 +49,12 @@ impl TerminalWorker {
     }
 
     /// Runs a command of the host on a terminal. Output that is too large for the state is
-    /// stored in the content of `session`. Returns the failure if a terminal can't be opened.
+    /// stored in the content of `session`, and a program that is started gets the variables in
+    /// `environment`. Returns the failure if a terminal can't be opened.
     pub(crate) fn run(
         &mut self,
         session: Option<&Uri>,
+        environment: &SessionEnvironment,
         terminal: Uri,
         command: PtyCommand,
     ) -> Option<Input> {
@@ -66,6 +70,10 @@ impl TerminalWorker {
                         TerminalProgram::Shell => PtyProgram::Shell(self.shell.clone()),
                         TerminalProgram::Command(line) => PtyProgram::Command(line),
                     },
+                    environment: environment
+                        .variables()
+                        .map(|(name, value)| (name.into(), value.into()))
+                        .collect(),
                     directory,
                     cols,
                     rows,

@@ -8,7 +8,7 @@ use agenthost_testkit::acp_agent;
 use ahp_types::actions::StateAction;
 use serde_json::{Value, json};
 
-use crate::room::{
+use crate::test_server::{
     Mirror, SESSION, chat_uri, config, create_session, dispatch, folder, join, start_turn,
 };
 
@@ -48,7 +48,7 @@ const ASK: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "Edit a", "r
     "options": [{"optionId": "once", "name": "Once", "kind": "allow_once"}, {"optionId": "all", "name": "Always", "kind": "allow_always"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]}"#;
 
 #[tokio::test]
-async fn a_turn_from_an_agent_to_a_client() {
+async fn a_turn_of_an_acp_agent_reaches_a_client() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
     config.agents = vec![Arc::new(
@@ -119,7 +119,7 @@ async fn a_turn_from_an_agent_to_a_client() {
 /// TER-8, TOO-24, TOO-25: what an agent has the host run is watched while it
 /// runs, typed into, and read when it is over.
 #[tokio::test]
-async fn a_command_of_an_agent_is_watched() {
+async fn a_client_uses_the_terminal_of_an_agent_command() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
     let agent = agent("").with_pid_dir(&config.pid_dir());

@@ -12,7 +12,7 @@ use ahp_types::state::SnapshotState;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::room::{chat_uri, config, create_session, join, start_turn};
+use crate::test_server::{chat_uri, config, create_session, join, start_turn};
 
 const MIB: usize = 1024 * 1024;
 
@@ -148,7 +148,7 @@ fn error_of(parts: &[Value]) -> &str {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_flooded_with_text_ends_and_keeps_what_was_said() {
+async fn a_turn_flooded_with_text_fails_and_keeps_its_response() {
     for (flood, kind) in [(Flood::Text, "markdown"), (Flood::Thoughts, "reasoning")] {
         let parts = flooded(flood).await;
         let [said, _] = &parts[..] else {
@@ -165,7 +165,7 @@ async fn a_turn_that_is_flooded_with_text_ends_and_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_flooded_with_parts_ends() {
+async fn a_turn_flooded_with_parts_fails() {
     let parts = flooded(Flood::Parts).await;
     assert_eq!(parts.len(), 10_001);
     assert_eq!(

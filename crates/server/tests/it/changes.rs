@@ -7,8 +7,8 @@ use std::process::Command;
 use agenthost_server::Server;
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{SESSION, chat_uri, start};
+use crate::raw_messages::Raw;
+use crate::test_server::{SESSION, chat_uri, start};
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
@@ -49,17 +49,17 @@ impl Viewer {
             "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"],
             "initialSubscriptions": ["ahp-root://"],
         });
-        viewer.ask("initialize", hello).await;
+        viewer.request("initialize", hello).await;
         viewer
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    async fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.raw.say(&request.to_string()).await;
+        self.raw.send(&request.to_string()).await;
         loop {
-            let message = self.raw.hear().await.unwrap();
+            let message = self.raw.receive().await.unwrap();
             if message["id"] == json!(id) {
                 return message;
             }
@@ -70,7 +70,7 @@ impl Viewer {
     async fn watch(&mut self, view: &str) {
         self.channel = format!("{SESSION}/changeset/{view}");
         let answer = self
-            .ask("subscribe", json!({"channel": self.channel}))
+            .request("subscribe", json!({"channel": self.channel}))
             .await;
         let state = &answer["result"]["snapshot"]["state"];
         self.files.clear();
@@ -128,7 +128,7 @@ impl Viewer {
             .map(|(name, added, removed)| ((*name).to_owned(), (json!(added), json!(removed))))
             .collect();
         while self.files != wanted || self.status != "ready" {
-            let message = self.raw.hear().await.unwrap();
+            let message = self.raw.receive().await.unwrap();
             self.take(&message);
         }
     }
@@ -137,7 +137,7 @@ impl Viewer {
         self.next += 1;
         let params = json!({"channel": channel, "clientSeq": self.next, "action": action});
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-        self.raw.say(&message.to_string()).await;
+        self.raw.send(&message.to_string()).await;
     }
 
     /// Runs a shell command as a turn and approves it.
@@ -147,10 +147,10 @@ impl Viewer {
             "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-01T00:00:00.000Z",
             "message": {"text": line, "origin": {"kind": "user"}},
         });
-        self.ask("subscribe", json!({"channel": chat})).await;
+        self.request("subscribe", json!({"channel": chat})).await;
         self.dispatch(&chat, started).await;
         loop {
-            let message = self.raw.hear().await.unwrap();
+            let message = self.raw.receive().await.unwrap();
             self.take(&message);
             let action = &message["params"]["action"];
             match action["type"].as_str().unwrap_or_default() {
@@ -170,18 +170,18 @@ impl Viewer {
 
     async fn operate(&mut self, operation: &str) -> Value {
         let params = json!({"channel": self.channel, "operationId": operation});
-        self.ask("invokeChangesetOperation", params).await
+        self.request("invokeChangesetOperation", params).await
     }
 
     async fn read(&mut self, name: &str, side: &str) -> Value {
         let uri = self.contents[name][side]["content"]["uri"].clone();
         let params = json!({"channel": "ahp-root://", "uri": uri});
-        self.ask("resourceRead", params).await["result"]["data"].clone()
+        self.request("resourceRead", params).await["result"]["data"].clone()
     }
 }
 
 #[tokio::test]
-async fn what_a_turn_changed_is_shown_and_undone() {
+async fn the_changeset_of_a_turn_is_published_and_undone() {
     let directory = tempfile::tempdir().unwrap();
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path();
@@ -196,7 +196,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     let mut viewer = Viewer::join(&server, "a").await;
     let here = format!("file://{}", folder.display());
     let params = json!({"channel": SESSION, "workingDirectories": [here]});
-    viewer.ask("createSession", params).await;
+    viewer.request("createSession", params).await;
     viewer.watch("session").await;
     viewer.until(&[]).await;
     viewer
@@ -208,7 +208,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.run("t2", "rm new.txt").await;
     viewer.until(&[("a.txt", 1, 0)]).await;
     while viewer.changes["files"] != json!(1) {
-        let message = viewer.raw.hear().await.unwrap();
+        let message = viewer.raw.receive().await.unwrap();
         viewer.take(&message);
     }
     assert_eq!(
@@ -256,10 +256,10 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.until(&[]).await;
     assert_eq!(git(folder, &["status", "--porcelain"]), "");
     viewer
-        .ask("disposeSession", json!({"channel": SESSION}))
+        .request("disposeSession", json!({"channel": SESSION}))
         .await;
     let gone = viewer
-        .ask("subscribe", json!({"channel": viewer.channel.clone()}))
+        .request("subscribe", json!({"channel": viewer.channel.clone()}))
         .await;
     assert_eq!(gone["error"]["code"], -32008, "{gone}");
     server.stop().await.unwrap();
@@ -285,7 +285,7 @@ fn repository_with_code(folder: &Path, ran: &Path) {
 }
 
 #[tokio::test]
-async fn code_of_a_repository_runs_when_it_is_allowed_and_not_before() {
+async fn repository_code_runs_only_after_approval() {
     let directory = tempfile::tempdir().unwrap();
     let temporary = tempfile::tempdir().unwrap();
     let (folder, ran) = (temporary.path().join("p"), temporary.path().join("ran"));
@@ -295,7 +295,7 @@ async fn code_of_a_repository_runs_when_it_is_allowed_and_not_before() {
     let mut viewer = Viewer::join(&server, "a").await;
     let here = format!("file://{}", folder.display());
     let params = json!({"channel": SESSION, "workingDirectories": [here]});
-    viewer.ask("createSession", params).await;
+    viewer.request("createSession", params).await;
     viewer.watch("uncommitted").await;
     viewer.until(&[(".gitattributes", 1, 0)]).await;
     viewer.run("t1", "echo 2 >> a.txt").await;

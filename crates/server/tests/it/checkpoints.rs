@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use crate::older::Words;
-use crate::room::start;
+use crate::legacy_clients::JsonClient;
+use crate::test_server::start;
 
 const SESSION: &str = "shell:/4f1c2a1e-3f0e-4a55-9d0b-6a3d0f6f1d11";
 
@@ -43,14 +43,14 @@ fn chat() -> String {
 }
 
 struct Window {
-    words: Words,
+    json_client: JsonClient,
     /// Edits of completed calls, by turn id.
     edits: BTreeMap<String, Vec<Value>>,
 }
 
 impl Window {
     async fn open(server: &Server, name: &str, kind: &str) -> Self {
-        let mut words = Words::connect(server).await;
+        let mut json_client = JsonClient::connect(server).await;
         let hello = json!({
             "channel": "ahp-root://", "clientId": name,
             "protocolVersions": ["0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1"],
@@ -58,9 +58,9 @@ impl Window {
             "initialSubscriptions": ["ahp-root://"],
             "_meta": {"vscode.telemetryLevel": "off", "vscode.clientConnectionKind": kind},
         });
-        words.ask("initialize", hello).await.unwrap();
+        json_client.request("initialize", hello).await.unwrap();
         Window {
-            words,
+            json_client,
             edits: BTreeMap::new(),
         }
     }
@@ -71,16 +71,19 @@ impl Window {
             "channel": SESSION, "provider": "shell", "workingDirectories": [folder],
             "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"},
         });
-        self.words.ask("createSession", params).await.unwrap();
+        self.json_client
+            .request("createSession", params)
+            .await
+            .unwrap();
         for channel in [SESSION.to_owned(), chat()] {
             let params = json!({"channel": channel});
-            self.words.ask("subscribe", params).await.unwrap();
+            self.json_client.request("subscribe", params).await.unwrap();
         }
     }
 
     async fn dispatch(&mut self, action: Value) {
         let params = json!({"channel": chat(), "action": action});
-        self.words.dispatch(params).await;
+        self.json_client.dispatch(params).await;
     }
 
     /// Runs a command and records the edits of its turn.
@@ -90,8 +93,8 @@ impl Window {
             "message": {"text": format!("!{line}"), "origin": {"kind": "user"}},
         }))
         .await;
-        self.words.until("chat/turnComplete").await;
-        let heard = std::mem::take(&mut self.words.heard);
+        self.json_client.until("chat/turnComplete").await;
+        let heard = std::mem::take(&mut self.json_client.heard);
         let mut edits = Vec::new();
         for message in &heard {
             let action = &message["params"]["action"];
@@ -121,7 +124,7 @@ impl Window {
             .as_object_mut()
             .unwrap()
             .retain(|_, value| !value.is_null());
-        self.words.ask(method, params).await
+        self.json_client.request(method, params).await
     }
 
     async fn read(&mut self, uri: &Value) -> String {
@@ -194,7 +197,7 @@ const COMMAND: &str = "echo 3 >> 'a b.txt'; rm 'gone#1.txt'; mv old.txt new.txt;
 /// Restoring a checkpoint restores files and truncates turns (findings 6, 13 and 16). For a window
 /// in a browser `file:` means the browser's machine, so edits use another scheme for files.
 #[tokio::test]
-async fn restoring_a_checkpoint_brings_files_and_turns_back() {
+async fn restoring_a_checkpoint_restores_files_and_truncates_turns() {
     let data = tempfile::tempdir().unwrap();
     let temporary = tempfile::tempdir().unwrap();
     let folder = folder_with_files(temporary.path());
@@ -203,7 +206,11 @@ async fn restoring_a_checkpoint_brings_files_and_turns_back() {
         let mut window = Window::open(&server, kind, kind).await;
         if kind == "local" {
             let params = json!({"channel": SESSION});
-            window.words.ask("disposeSession", params).await.unwrap();
+            window
+                .json_client
+                .request("disposeSession", params)
+                .await
+                .unwrap();
         }
         window.create(&folder).await;
         window.run("t1", "echo 0 > zero.txt").await;
@@ -234,7 +241,11 @@ async fn restoring_a_checkpoint_brings_files_and_turns_back() {
             .await;
         window.run("t4", "echo 9 > zero.txt").await;
         let params = json!({"channel": chat()});
-        let answer = window.words.ask("subscribe", params).await.unwrap();
+        let answer = window
+            .json_client
+            .request("subscribe", params)
+            .await
+            .unwrap();
         let turns = answer["snapshot"]["state"]["turns"].as_array().unwrap();
         let turns: Vec<_> = turns.iter().map(|turn| turn["id"].clone()).collect();
         assert_eq!(turns, ["t1", "t4"]);
@@ -246,7 +257,7 @@ async fn restoring_a_checkpoint_brings_files_and_turns_back() {
 /// The changeset of a turn has file URIs with the same paths as their contents, which can be read
 /// and watched however the URIs are formatted (findings 13 and 16).
 #[tokio::test]
-async fn changes_of_a_turn_have_paths_and_contents() {
+async fn changes_of_a_turn_have_readable_contents_with_the_same_paths() {
     let data = tempfile::tempdir().unwrap();
     let temporary = tempfile::tempdir().unwrap();
     let folder = folder_with_files(temporary.path());
@@ -257,12 +268,16 @@ async fn changes_of_a_turn_have_paths_and_contents() {
     let channel = format!("{SESSION}/changeset/turn/t1");
     let state = loop {
         let params = json!({"channel": channel});
-        let answer = window.words.ask("subscribe", params).await.unwrap();
+        let answer = window
+            .json_client
+            .request("subscribe", params)
+            .await
+            .unwrap();
         let state = answer["snapshot"]["state"].clone();
         if state["status"] == "ready" {
             break state;
         }
-        window.words.until("changeset/statusChanged").await;
+        window.json_client.until("changeset/statusChanged").await;
     };
     let mut shown = Vec::new();
     for file in state["files"].as_array().unwrap() {
@@ -287,7 +302,11 @@ async fn changes_of_a_turn_have_paths_and_contents() {
             let params = json!({"uri": content, "recursive": false});
             let watch = window.resource("createResourceWatch", params).await;
             let params = json!({"channel": watch.unwrap()["channel"]});
-            window.words.ask("subscribe", params).await.unwrap();
+            window
+                .json_client
+                .request("subscribe", params)
+                .await
+                .unwrap();
         }
         shown.push(line.join(" -> "));
     }

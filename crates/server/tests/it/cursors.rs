@@ -9,8 +9,10 @@ use agenthost_protocol::wire;
 use agenthost_server::Server;
 use serde_json::{Value, json};
 
-use crate::older::{Words, host};
-use crate::room::{Mirror, SESSION, approve, chat_uri, create_session, join, start, start_turn};
+use crate::legacy_clients::{JsonClient, host};
+use crate::test_server::{
+    Mirror, SESSION, approve, chat_uri, create_session, join, start, start_turn,
+};
 
 /// State of a client of 1.1: each channel with the last `serverSeq` that was applied to it.
 #[derive(Default)]
@@ -19,22 +21,22 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    async fn join(server: &Server, name: &str) -> Words {
-        let mut words = Words::connect(server).await;
+    async fn join(server: &Server, name: &str) -> JsonClient {
+        let mut json_client = JsonClient::connect(server).await;
         let hello = json!({
             "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.1.0", "1.0.0"],
         });
-        let hello = words.ask("initialize", hello).await.unwrap();
+        let hello = json_client.request("initialize", hello).await.unwrap();
         assert_eq!(hello["protocolVersion"], "1.1.0");
-        words
+        json_client
     }
 
-    pub(crate) async fn subscribe(&mut self, words: &mut Words, channel: &str) {
+    pub(crate) async fn subscribe(&mut self, json_client: &mut JsonClient, channel: &str) {
         // The host does not offer flow control windows, so it answers with an ordinary
         // subscription.
         let limits = json!({"receive": {"windowBytes": 65536}});
         let params = json!({"channel": channel, "flowControl": limits});
-        let result = words.ask("subscribe", params).await.unwrap();
+        let result = json_client.request("subscribe", params).await.unwrap();
         assert!(result.get("flowControl").is_none());
         self.start(&result["snapshot"]);
     }
@@ -70,11 +72,11 @@ impl Follower {
         server: &Server,
         client: &str,
         cursors: &[Value],
-    ) -> (Words, Vec<String>) {
-        let mut words = Words::connect(server).await;
+    ) -> (JsonClient, Vec<String>) {
+        let mut json_client = JsonClient::connect(server).await;
         let params =
             json!({"channel": "ahp-root://", "clientId": client, "subscriptions": cursors});
-        let result = words.ask("reconnect", params).await.unwrap();
+        let result = json_client.request("reconnect", params).await.unwrap();
         let outcomes = result["channels"].as_array().unwrap();
         let named: Vec<_> = outcomes.iter().map(|outcome| &outcome["channel"]).collect();
         let asked: Vec<_> = cursors.iter().map(|cursor| &cursor["channel"]).collect();
@@ -100,7 +102,7 @@ impl Follower {
             }
             kinds.push(kind.to_owned());
         }
-        (words, kinds)
+        (json_client, kinds)
     }
 
     /// Asserts that all states equal the snapshots that another client gets.
@@ -139,39 +141,39 @@ fn turn(id: &str, text: &str) -> Value {
 async fn each_channel_is_recovered_also_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
-    let mut words = Follower::join(&server, "a").await;
+    let mut json_client = Follower::join(&server, "a").await;
     let create = json!({"channel": SESSION, "provider": "scripted"});
-    words.ask("createSession", create).await.unwrap();
+    json_client.request("createSession", create).await.unwrap();
     let mut client = Follower::default();
     let chat = chat_uri();
     for channel in ["ahp-root://", SESSION, &chat] {
-        client.subscribe(&mut words, channel).await;
+        client.subscribe(&mut json_client, channel).await;
     }
-    drop(words);
+    drop(json_client);
 
     let mut other = Follower::join(&server, "b").await;
     other
-        .ask("subscribe", json!({"channel": chat}))
+        .request("subscribe", json!({"channel": chat}))
         .await
         .unwrap();
     other.dispatch(turn("t1", "say hello")).await;
     other.until("chat/turnComplete").await;
     let mut cursors = client.cursors();
     cursors.insert(1, cursor("ahp-session:/gone", 7));
-    let (mut words, kinds) = client.recover(&server, "a", &cursors).await;
+    let (mut json_client, kinds) = client.recover(&server, "a", &cursors).await;
     assert_eq!(kinds, ["replay", "missing", "replay", "replay"]);
     // The subscriptions are live from here on, and no action is sent twice.
     other.dispatch(turn("t2", "say again")).await;
-    words.until("chat/turnComplete").await;
+    json_client.until("chat/turnComplete").await;
     // The host sends the turn's remaining actions before it answers the ping.
-    words.ask("ping", json!({})).await.unwrap();
-    for message in &words.heard {
+    json_client.request("ping", json!({})).await.unwrap();
+    for message in &json_client.heard {
         if message["method"] == "action" {
             client.apply(&message["params"]);
         }
     }
     client.check(&server).await;
-    drop((words, other));
+    drop((json_client, other));
     server.stop().await.unwrap();
 
     // After a restart the log has every action, except for a channel without a baseline.
@@ -179,11 +181,11 @@ async fn each_channel_is_recovered_also_after_a_restart() {
     let mut cursors = client.cursors();
     let rooted = cursors.iter_mut().find(|one| one["channel"] == SESSION);
     rooted.unwrap()["lastSeenServerSeq"] = json!(0);
-    let (words, kinds) = client.recover(&server, "a", &cursors).await;
+    let (json_client, kinds) = client.recover(&server, "a", &cursors).await;
     assert_eq!(kinds.iter().filter(|kind| *kind == "snapshot").count(), 1);
     assert_eq!(kinds.iter().filter(|kind| *kind == "replay").count(), 2);
     client.check(&server).await;
-    drop(words);
+    drop(json_client);
 
     // A `serverSeq` from the future can't be resumed from.
     let cursors = [cursor(&chat, 9_007_199_254_740_000), cursor(SESSION, 1)];
@@ -195,15 +197,15 @@ async fn each_channel_is_recovered_also_after_a_restart() {
 /// REC-2: a replay that is too large for one result is replaced with a snapshot of its channel. The
 /// other channels are still replayed.
 #[tokio::test]
-async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
+async fn an_oversized_replay_is_replaced_with_a_snapshot_of_its_channel() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let official = join(&server, "official").await;
     create_session(&official).await;
-    let mut words = Follower::join(&server, "a").await;
+    let mut json_client = Follower::join(&server, "a").await;
     let mut client = Follower::default();
     let chat = chat_uri();
-    client.subscribe(&mut words, &chat).await;
+    client.subscribe(&mut json_client, &chat).await;
     let mut mirror = Mirror::open(&official).await;
     start_turn(
         &official,
@@ -211,23 +213,23 @@ async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
         "read line; head -c 12000000 /dev/zero | tr '\\0' x",
     )
     .await;
-    words.until("chat/toolCallReady").await;
+    json_client.until("chat/toolCallReady").await;
     approve(&official, "t1", "once").await;
-    let changed = words.until("chat/toolCallContentChanged").await;
+    let changed = json_client.until("chat/toolCallContentChanged").await;
     let content = changed["action"]["content"].as_array().unwrap();
     let terminal = content.iter().find_map(|one| one["resource"].as_str());
     let terminal = terminal.unwrap().to_owned();
-    client.subscribe(&mut words, &terminal).await;
+    client.subscribe(&mut json_client, &terminal).await;
     let cursors = [
         cursor(&terminal, client.channels[&terminal].1),
         cursor(&chat, client.channels[&chat].1),
     ];
     let enter = json!({"type": "terminal/input", "data": "\n"});
-    words
+    json_client
         .dispatch(json!({"channel": terminal, "action": enter}))
         .await;
-    words.ask("ping", json!({})).await.unwrap();
-    drop(words);
+    json_client.request("ping", json!({})).await.unwrap();
+    drop(json_client);
     mirror.until_end().await;
 
     let (_words, kinds) = client.recover(&server, "a", &cursors).await;
@@ -245,23 +247,23 @@ async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
 /// A client that used an older version and reconnects with cursors has been updated. Its new
 /// version is unknown, so the host answers `-32008`, which makes every client initialize.
 #[tokio::test]
-async fn cursors_of_an_older_version_have_to_initialize() {
+async fn cursors_of_a_client_with_an_older_version_need_initialize() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     for version in ["0.9.0", "0.5.1", "0.3.0"] {
-        let mut words = Words::connect(&server).await;
+        let mut json_client = JsonClient::connect(&server).await;
         let hello =
             json!({"channel": "ahp-root://", "clientId": version, "protocolVersions": [version]});
-        words.ask("initialize", hello).await.unwrap();
-        let mut words = Words::connect(&server).await;
+        json_client.request("initialize", hello).await.unwrap();
+        let mut json_client = JsonClient::connect(&server).await;
         let params = json!({"clientId": version, "subscriptions": [cursor("ahp-root://", 1)]});
-        let refused = words.ask("reconnect", params.clone()).await;
+        let refused = json_client.request("reconnect", params.clone()).await;
         assert_eq!(refused.unwrap_err()["code"], -32008, "{version}");
         let hello =
             json!({"channel": "ahp-root://", "clientId": version, "protocolVersions": ["1.1.0"]});
-        words.ask("initialize", hello).await.unwrap();
-        let mut words = Words::connect(&server).await;
-        let result = words.ask("reconnect", params).await.unwrap();
+        json_client.request("initialize", hello).await.unwrap();
+        let mut json_client = JsonClient::connect(&server).await;
+        let result = json_client.request("reconnect", params).await.unwrap();
         assert_eq!(result["channels"][0]["kind"], "snapshot");
     }
     server.stop().await.unwrap();

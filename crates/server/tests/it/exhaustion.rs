@@ -8,8 +8,8 @@ use agenthost_server::{Server, ServerConfig, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::raw::Raw;
-use crate::room::start;
+use crate::raw_messages::Raw;
+use crate::test_server::start;
 use crate::tls::{self, TlsClient};
 
 /// More connections than a listener has slots for.
@@ -52,11 +52,11 @@ async fn idle_connections_do_not_keep_a_client_out() {
         let coming_in = async {
             let mut idle = open_idle_connections(&server, beginning).await;
             let mut client = Raw::connect(&server).await;
-            assert_eq!(client.ask(PING).await["id"], 1);
+            assert_eq!(client.request(PING).await["id"], 1);
             wait_for_eviction(&mut idle).await;
             // Connected clients are not evicted.
-            assert_eq!(before.ask(PING).await["id"], 1);
-            assert_eq!(client.ask(PING).await["id"], 1);
+            assert_eq!(before.request(PING).await["id"], 1);
+            assert_eq!(client.request(PING).await["id"], 1);
             idle
         };
         let coming_in = tokio::time::timeout(EVICTION_DEADLINE, coming_in).await;

@@ -3,27 +3,27 @@
 use agenthost_server::{ServerConfig, serve};
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{SESSION, start};
+use crate::raw_messages::Raw;
+use crate::test_server::{SESSION, start};
 
 /// Sends a request, on the root channel unless the parameters name another.
-async fn ask(raw: &mut Raw, id: u64, method: &str, mut params: Value) -> Value {
+async fn request(raw: &mut Raw, id: u64, method: &str, mut params: Value) -> Value {
     if params.get("channel").is_none() {
         params["channel"] = json!("ahp-root://");
     }
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    raw.ask(&request.to_string()).await
+    raw.request(&request.to_string()).await
 }
 
 async fn join(raw: &mut Raw, folder: &str) {
     let hello = json!({"clientId": "a", "protocolVersions": ["1.0.0"]});
-    ask(raw, 0, "initialize", hello).await;
+    request(raw, 0, "initialize", hello).await;
     let params = json!({"channel": SESSION, "workingDirectories": [folder]});
-    ask(raw, 1, "createSession", params).await;
+    request(raw, 1, "createSession", params).await;
 }
 
 #[tokio::test]
-async fn files_of_a_session_are_used() {
+async fn a_client_can_access_only_files_of_a_session() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -31,52 +31,52 @@ async fn files_of_a_session_are_used() {
     let at = |name: &str| format!("file://{}/{name}", folder.path().display());
     let token = format!("file://{}/token", directory.path().display());
     let denied = json!({"uri": at("a"), "data": "1", "encoding": "utf-8"});
-    ask(
+    request(
         &mut raw,
         0,
         "initialize",
         json!({"clientId": "b", "protocolVersions": ["1.0.0"]}),
     )
     .await;
-    let answer = ask(&mut raw, 1, "resourceWrite", denied.clone()).await;
+    let answer = request(&mut raw, 1, "resourceWrite", denied.clone()).await;
     assert_eq!(answer["error"]["code"], -32009, "{answer}");
     assert_eq!(answer["error"]["data"]["request"]["uri"], at("a"));
     assert_eq!(answer["error"]["data"]["request"]["write"], true);
 
     let mut raw = Raw::connect(&server).await;
     join(&mut raw, &at("")).await;
-    let answer = ask(&mut raw, 2, "resourceWrite", denied).await;
+    let answer = request(&mut raw, 2, "resourceWrite", denied).await;
     assert_eq!(answer["result"], json!({}), "{answer}");
-    let read = ask(&mut raw, 3, "resourceRead", json!({"uri": at("a")})).await;
+    let read = request(&mut raw, 3, "resourceRead", json!({"uri": at("a")})).await;
     assert_eq!(read["result"], json!({"data": "1", "encoding": "utf-8"}));
-    let made = ask(&mut raw, 4, "resourceMkdir", json!({"uri": at("b/c")})).await;
+    let made = request(&mut raw, 4, "resourceMkdir", json!({"uri": at("b/c")})).await;
     assert_eq!(made["result"], json!({}));
     let moved = json!({"source": at("a"), "destination": at("b/a"), "failIfExists": true});
     assert_eq!(
-        ask(&mut raw, 5, "resourceMove", moved).await["result"],
+        request(&mut raw, 5, "resourceMove", moved).await["result"],
         json!({})
     );
     let copied = json!({"source": at("b/a"), "destination": at("b/a"), "failIfExists": true});
-    let answer = ask(&mut raw, 6, "resourceCopy", copied).await;
+    let answer = request(&mut raw, 6, "resourceCopy", copied).await;
     assert_eq!(answer["error"]["code"], -32010, "{answer}");
-    let list = ask(&mut raw, 7, "resourceList", json!({"uri": at("b")})).await;
+    let list = request(&mut raw, 7, "resourceList", json!({"uri": at("b")})).await;
     let entries = json!([{"name": "a", "type": "file"}, {"name": "c", "type": "directory"}]);
     assert_eq!(list["result"]["entries"], entries);
-    let resolved = ask(&mut raw, 8, "resourceResolve", json!({"uri": at("b/a")})).await;
+    let resolved = request(&mut raw, 8, "resourceResolve", json!({"uri": at("b/a")})).await;
     assert_eq!(resolved["result"]["size"], 1);
     let stale = json!({"uri": at("b/a"), "data": "", "encoding": "utf-8", "ifMatch": "x"});
-    let answer = ask(&mut raw, 9, "resourceWrite", stale).await;
+    let answer = request(&mut raw, 9, "resourceWrite", stale).await;
     assert_eq!(answer["error"]["code"], -32011, "{answer}");
-    let missing = ask(&mut raw, 10, "resourceRead", json!({"uri": at("none")})).await;
+    let missing = request(&mut raw, 10, "resourceRead", json!({"uri": at("none")})).await;
     assert_eq!(missing["error"]["code"], -32008);
-    let secret = ask(&mut raw, 11, "resourceRead", json!({"uri": token})).await;
+    let secret = request(&mut raw, 11, "resourceRead", json!({"uri": token})).await;
     assert_eq!(
         secret["error"]["code"], -32009,
         "the host's own files are nobody's"
     );
     let deleted = json!({"uri": at("b"), "recursive": true});
     assert_eq!(
-        ask(&mut raw, 12, "resourceDelete", deleted).await["result"],
+        request(&mut raw, 12, "resourceDelete", deleted).await["result"],
         json!({})
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -86,7 +86,7 @@ async fn files_of_a_session_are_used() {
 /// The host executes the file requests of a client in order, and answers every request, including
 /// those over the limit.
 #[tokio::test]
-async fn files_are_changed_in_order() {
+async fn file_requests_are_executed_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -100,11 +100,11 @@ async fn files_are_changed_in_order() {
         });
         let request =
             json!({"jsonrpc": "2.0", "id": id, "method": "resourceWrite", "params": params});
-        raw.say(&request.to_string()).await;
+        raw.send(&request.to_string()).await;
     }
     let mut written = Vec::new();
     for _ in 100..300 {
-        let answer = raw.hear().await.unwrap();
+        let answer = raw.receive().await.unwrap();
         if answer.get("result").is_some() {
             written.push(answer["id"].as_u64().unwrap());
         } else {
@@ -122,7 +122,7 @@ async fn files_are_changed_in_order() {
 
 /// A client is notified of changes in a watched folder (WAT-1 to WAT-5).
 #[tokio::test]
-async fn a_folder_is_watched() {
+async fn a_client_receives_changes_of_a_watched_folder() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -130,19 +130,19 @@ async fn a_folder_is_watched() {
     let uri = format!("file://{}", folder.path().display());
     join(&mut raw, &uri).await;
     let missing = json!({"uri": format!("{uri}/none")});
-    let answer = ask(&mut raw, 2, "createResourceWatch", missing).await;
+    let answer = request(&mut raw, 2, "createResourceWatch", missing).await;
     assert_eq!(answer["error"]["code"], -32008, "{answer}");
-    let answer = ask(&mut raw, 3, "createResourceWatch", json!({"uri": uri})).await;
+    let answer = request(&mut raw, 3, "createResourceWatch", json!({"uri": uri})).await;
     let channel = answer["result"]["channel"].as_str().unwrap().to_owned();
     let subscribe =
         json!({"jsonrpc": "2.0", "id": 4, "method": "subscribe", "params": {"channel": channel}});
-    let answer = raw.ask(&subscribe.to_string()).await;
+    let answer = raw.request(&subscribe.to_string()).await;
     assert_eq!(
         answer["result"]["snapshot"]["state"],
         json!({"root": uri, "recursive": false})
     );
     std::fs::write(folder.path().join("a"), "").unwrap();
-    let told = raw.hear().await.unwrap();
+    let told = raw.receive().await.unwrap();
     let action = &told["params"]["action"];
     assert_eq!(action["type"], "resourceWatch/changed", "{told}");
     assert_eq!(
@@ -154,7 +154,7 @@ async fn a_folder_is_watched() {
 
 /// A real shell, from a client's input to its output (TER-1, TER-5, TER-12, TER-18).
 #[tokio::test]
-async fn a_terminal_is_typed_into() {
+async fn a_terminal_receives_input_and_publishes_output() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
@@ -167,18 +167,18 @@ async fn a_terminal_is_typed_into() {
     let terminal = "ahp-terminal:/t";
     let params =
         json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}, "cwd": uri});
-    let created = ask(&mut raw, 2, "createTerminal", params).await;
+    let created = request(&mut raw, 2, "createTerminal", params).await;
     assert_eq!(created["result"], Value::Null);
     let subscribe =
         json!({"jsonrpc": "2.0", "id": 3, "method": "subscribe", "params": {"channel": terminal}});
-    raw.ask(&subscribe.to_string()).await;
+    raw.request(&subscribe.to_string()).await;
     let action = json!({"type": "terminal/input", "data": "echo $((6 * 7))nd && exit 5\n"});
     let params = json!({"channel": terminal, "clientSeq": 1, "action": action});
     let typed = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-    raw.say(&typed.to_string()).await;
+    raw.send(&typed.to_string()).await;
     let mut output = String::new();
     loop {
-        let told = raw.hear().await.unwrap();
+        let told = raw.receive().await.unwrap();
         let action = &told["params"]["action"];
         match action["type"].as_str() {
             Some("terminal/data") => output.push_str(action["data"].as_str().unwrap()),
@@ -190,7 +190,7 @@ async fn a_terminal_is_typed_into() {
         }
     }
     assert!(output.contains("42nd"), "{output}");
-    let disposed = ask(&mut raw, 4, "disposeTerminal", json!({"channel": terminal})).await;
+    let disposed = request(&mut raw, 4, "disposeTerminal", json!({"channel": terminal})).await;
     assert_eq!(disposed["result"], Value::Null);
     server.stop().await.unwrap();
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use agenthost_server::{ServerConfig, serve};
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{Mirror, approve, chat_uri, create_session, join, start, start_turn};
+use crate::raw_messages::Raw;
+use crate::test_server::{Mirror, approve, chat_uri, create_session, join, start, start_turn};
 
 fn initialize(name: &str) -> String {
     json!({"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {
@@ -24,23 +24,23 @@ async fn a_client_that_floods_is_slowed_down() {
     config.limits.in_flight = 4;
     let server = serve(config).await.unwrap();
     let mut flood = Raw::connect(&server).await;
-    flood.ask(&initialize("flood")).await;
+    flood.request(&initialize("flood")).await;
     let begun = Instant::now();
     for id in 0..250 {
         flood
-            .say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+            .send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
             .await;
     }
     // Another client gets its responses meanwhile.
     let mut other = Raw::connect(&server).await;
     for id in 0..20 {
         let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-        assert_eq!(other.ask(&ping).await["id"], id);
+        assert_eq!(other.request(&ping).await["id"], id);
     }
     let meanwhile = begun.elapsed();
     // All requests are answered in order, but not all at once.
     for id in 0..250 {
-        assert_eq!(flood.hear().await.unwrap()["id"], id);
+        assert_eq!(flood.receive().await.unwrap()["id"], id);
     }
     let elapsed = begun.elapsed();
     assert!(elapsed > Duration::from_millis(1_300), "{elapsed:?}");
@@ -51,15 +51,15 @@ async fn a_client_that_floods_is_slowed_down() {
 /// SUB-11 to SUB-14: a client that accepts delays gets fewer messages, in order, and the same
 /// state.
 #[tokio::test]
-async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
+async fn a_client_that_accepts_latency_gets_merged_messages() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let a = join(&server, "a").await;
     create_session(&a).await;
     let mut mirror = Mirror::open(&a).await;
     let (mut eager, mut patient) = (Raw::connect(&server).await, Raw::connect(&server).await);
-    eager.ask(&initialize("eager")).await;
-    patient.ask(&initialize("patient")).await;
+    eager.request(&initialize("eager")).await;
+    patient.request(&initialize("patient")).await;
     start_turn(&a, "t0", "true").await;
     mirror
         .until(|action| {
@@ -96,15 +96,15 @@ async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
         (&mut eager, json!({"maxLatencyMs": 0})),
         (&mut patient, json!({"maxLatencyMs": 100})),
     ] {
-        let snapshot = client.ask(&subscribe(delivery)).await;
+        let snapshot = client.request(&subscribe(delivery)).await;
         assert!(snapshot["result"]["snapshot"].is_object(), "{snapshot}");
-        client.say(&chat.to_string()).await;
+        client.send(&chat.to_string()).await;
     }
     let mut counts = Vec::new();
     for client in [&mut eager, &mut patient] {
         let (mut text, mut messages, mut last, mut exited) = (String::new(), 0, 0, false);
         loop {
-            let message = client.hear().await.unwrap();
+            let message = client.receive().await.unwrap();
             let params = &message["params"];
             let Some(seq) = params["serverSeq"].as_u64() else {
                 continue;
@@ -136,7 +136,7 @@ async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
 
 /// REC-2: a replay that is too large for one result is replaced with snapshots.
 #[tokio::test]
-async fn a_replay_is_bounded() {
+async fn an_oversized_replay_is_replaced_with_snapshots() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let a = join(&server, "a").await;
@@ -164,10 +164,10 @@ async fn a_replay_is_bounded() {
         .to_string()
     };
     let mut raw = Raw::connect(&server).await;
-    let answer = raw.ask(&reconnect(json!([chat_uri()]))).await;
+    let answer = raw.request(&reconnect(json!([chat_uri()]))).await;
     assert_eq!(answer["result"]["type"], "replay");
     let mut raw = Raw::connect(&server).await;
-    let answer = raw.ask(&reconnect(json!([chat_uri(), terminal]))).await;
+    let answer = raw.request(&reconnect(json!([chat_uri(), terminal]))).await;
     assert_eq!(answer["result"]["type"], "snapshot");
     let snapshots = answer["result"]["snapshots"].as_array().unwrap();
     assert_eq!(snapshots.len(), 2);
@@ -177,7 +177,7 @@ async fn a_replay_is_bounded() {
 
 /// A large message of one client does not close the connections of the subscribers that receive it.
 #[tokio::test]
-async fn large_messages_of_one_do_not_cut_off_others() {
+async fn large_messages_of_one_client_do_not_disconnect_others() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
     config.limits.outbox_bytes = 512 * 1024;
@@ -187,17 +187,17 @@ async fn large_messages_of_one_do_not_cut_off_others() {
     let a = join(&server, "a").await;
     create_session(&a).await;
     let mut loud = Raw::connect(&server).await;
-    loud.ask(&initialize("loud")).await;
+    loud.request(&initialize("loud")).await;
     let subscribe = json!({"jsonrpc": "2.0", "id": 2, "method": "subscribe", "params": {"channel": chat_uri()}});
     let mut readers = Vec::new();
     for name in ["r1", "r2", "r3"] {
         let mut reader = Raw::connect(&server).await;
-        reader.ask(&initialize(name)).await;
-        reader.ask(&subscribe.to_string()).await;
+        reader.request(&initialize(name)).await;
+        reader.request(&subscribe.to_string()).await;
         readers.push(tokio::spawn(async move {
             let mut drafts = 0;
             while drafts < 6 {
-                let message = reader.hear().await.expect("cut off");
+                let message = reader.receive().await.expect("cut off");
                 drafts += usize::from(message["params"]["action"]["type"] == "chat/draftChanged");
             }
         }));
@@ -209,7 +209,7 @@ async fn large_messages_of_one_do_not_cut_off_others() {
             let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {
                 "channel": chat_uri(), "clientSeq": 1, "action": action,
             }});
-            loud.say(&dispatch.to_string()).await;
+            loud.send(&dispatch.to_string()).await;
         }
     }
     for reader in readers {

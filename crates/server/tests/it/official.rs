@@ -6,11 +6,12 @@ use ahp_types::commands::ReconnectResult;
 use ahp_types::state::SnapshotState;
 use serde_json::json;
 
-use crate::room::{
-    Mirror, approve, chat_uri, connect, create_session, dispatch, followed, join, start, start_turn,
+use crate::test_server::{
+    Mirror, approve, chat_uri, comparable_chat, connect, create_session, dispatch, join, start,
+    start_turn,
 };
 
-fn asks(action: &StateAction) -> bool {
+fn is_approval_request(action: &StateAction) -> bool {
     matches!(action, StateAction::ChatToolCallReady(_))
 }
 
@@ -31,7 +32,7 @@ async fn three_clients_see_one_turn_and_another_approves_it() {
         Mirror::open(&c).await,
     ];
     start_turn(&a, "t1", "echo hello; exit 3").await;
-    mirrors[1].until(asks).await;
+    mirrors[1].until(is_approval_request).await;
     approve(&b, "t1", "once").await;
     for mirror in &mut mirrors {
         mirror.until_end().await;
@@ -70,7 +71,7 @@ async fn a_turn_is_cancelled_by_another_client() {
     create_session(&a).await;
     let (mut first, mut second) = (Mirror::open(&a).await, Mirror::open(&b).await);
     start_turn(&a, "t1", "sleep 1000").await;
-    first.until(asks).await;
+    first.until(is_approval_request).await;
     approve(&a, "t1", "once").await;
     second
         .until(|action| matches!(action, StateAction::ChatToolCallContentChanged(_)))
@@ -98,7 +99,7 @@ async fn a_client_resumes_also_after_a_restart() {
     let mut second = Mirror::open(&b).await;
     a.shutdown().await;
     start_turn(&b, "t1", "echo one").await;
-    second.until(asks).await;
+    second.until(is_approval_request).await;
     approve(&b, "t1", "session").await;
     second.until_end().await;
 
@@ -165,13 +166,13 @@ async fn a_client_resumes_also_after_a_restart() {
     let SnapshotState::Chat(chat) = &result.snapshots[0].state else {
         panic!("expected a chat");
     };
-    assert_eq!(followed(chat), second.json());
+    assert_eq!(comparable_chat(chat), second.json());
     server.stop().await.unwrap();
 }
 
 /// DSP-2, DSP-10: a rejected action changes nothing, and only its sender is notified.
 #[tokio::test]
-async fn a_refusal_is_told_to_who_asked() {
+async fn a_rejection_is_sent_only_to_the_dispatching_client() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let (a, b) = (join(&server, "a").await, join(&server, "b").await);

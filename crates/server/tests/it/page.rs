@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::raw::Raw;
-use crate::room::{SESSION, chat_uri, config, create_session, folder, join};
+use crate::raw_messages::Raw;
+use crate::test_server::{SESSION, chat_uri, config, create_session, folder, join};
 
 const INDEX: &str = "<!doctype html><style nonce=\"__NONCE__\"></style>";
 
@@ -157,7 +157,7 @@ fn request(id: u64, method: &str, params: &Value) -> String {
 
 async fn initialize(raw: &mut Raw, name: &str) {
     let hello = json!({"channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"]});
-    let answer = raw.ask(&request(1, "initialize", &hello)).await;
+    let answer = raw.request(&request(1, "initialize", &hello)).await;
     assert_eq!(answer["result"]["protocolVersion"], "1.0.0", "{answer}");
 }
 
@@ -203,7 +203,7 @@ async fn the_page_has_exact_headers_and_a_fresh_nonce() {
 }
 
 #[tokio::test]
-async fn files_are_compressed_and_not_sent_twice() {
+async fn files_are_compressed_and_cached() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let plain = get(&server, "/app.js", &[]).await;
@@ -433,7 +433,7 @@ async fn a_cookie_opens_a_socket_only_for_the_page() {
 }
 
 #[tokio::test]
-async fn a_device_that_reads_cannot_dispatch() {
+async fn a_read_only_device_cannot_dispatch() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let owner = join(&server, "owner").await;
@@ -442,17 +442,17 @@ async fn a_device_that_reads_cannot_dispatch() {
     let mut raw = open_own(&server, &cookie).await.unwrap();
     initialize(&mut raw, "phone").await;
     let chat = json!({"channel": chat_uri()});
-    let shown = raw.ask(&request(2, "subscribe", &chat)).await;
+    let shown = raw.request(&request(2, "subscribe", &chat)).await;
     assert_eq!(shown["result"]["snapshot"]["state"]["turns"], json!([]));
     let created = json!({"channel": "ahp-session:/s2", "workingDirectories": [folder()]});
-    let refused = raw.ask(&request(3, "createSession", &created)).await;
+    let refused = raw.request(&request(3, "createSession", &created)).await;
     let reason = refused["error"]["message"].as_str().unwrap();
     assert!(reason.contains("needs the scope `operate`"), "{reason}");
     let draft =
         json!({"type": "chat/draftChanged", "draft": {"text": "x", "origin": {"kind": "user"}}});
     let params = json!({"channel": chat_uri(), "clientSeq": 1, "action": draft});
     let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-    let rejected = raw.ask(&dispatch.to_string()).await;
+    let rejected = raw.request(&dispatch.to_string()).await;
     let reason = rejected["params"]["rejectionReason"].as_str().unwrap();
     assert!(reason.contains("needs the scope `operate`"), "{reason}");
     server.stop().await.unwrap();
@@ -490,7 +490,7 @@ async fn a_revoked_device_is_disconnected_and_the_other_stays() {
     let device = get(&server, "/device", &[&format!("Cookie: {phone}")]).await;
     assert_eq!(device.status, 401);
     let ping = json!({"channel": "ahp-root://"});
-    let answer = desk_socket.ask(&request(9, "ping", &ping)).await;
+    let answer = desk_socket.request(&request(9, "ping", &ping)).await;
     assert_eq!(answer["id"], 9);
 
     // A device signs itself out.
@@ -516,7 +516,7 @@ async fn a_restart_keeps_devices_and_their_rights() {
     let mut raw = open_own(&server, &cookie).await.unwrap();
     initialize(&mut raw, "phone").await;
     let session = json!({"channel": SESSION, "workingDirectories": [folder()]});
-    let created = raw.ask(&request(2, "createSession", &session)).await;
+    let created = raw.request(&request(2, "createSession", &session)).await;
     assert!(created.get("error").is_none(), "{created}");
     server.stop().await.unwrap();
 }

@@ -10,12 +10,12 @@ use ahp_types::actions::StateAction;
 use ahp_types::state::{ChatState, SessionState};
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{SESSION, chat_uri};
+use crate::raw_messages::Raw;
+use crate::test_server::{SESSION, chat_uri};
 
 /// Placeholder in served files that is sent as a lone surrogate (`\ud800`), which is invalid in a
 /// string.
-pub(crate) const HALF_A_CHARACTER: &str = "(half a character)";
+pub(crate) const LONE_SURROGATE: &str = "(half a character)";
 
 pub(crate) struct Peer {
     raw: Raw,
@@ -49,7 +49,7 @@ impl Peer {
             actions: Vec::new(),
         };
         let hello = json!({"channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"], "capabilities": capabilities});
-        peer.ask("initialize", hello).await.unwrap();
+        peer.request("initialize", hello).await.unwrap();
         peer
     }
 
@@ -57,8 +57,8 @@ impl Peer {
     pub(crate) async fn open(&mut self, folder: &std::path::Path) {
         let folder = format!("file://{}", folder.display());
         let params = json!({"channel": SESSION, "workingDirectories": [folder]});
-        self.ask("createSession", params).await.unwrap();
-        self.follow().await;
+        self.request("createSession", params).await.unwrap();
+        self.subscribe_session().await;
         self.until("the agent to be up", |peer| {
             peer.session()["lifecycle"] == "ready"
         })
@@ -66,7 +66,7 @@ impl Peer {
     }
 
     /// Subscribes to the session and its chat.
-    pub(crate) async fn follow(&mut self) {
+    pub(crate) async fn subscribe_session(&mut self) {
         let session = self.subscribe(SESSION).await;
         self.session = Some(serde_json::from_value(session).unwrap());
         let chat = self.subscribe(&chat_uri()).await;
@@ -75,7 +75,7 @@ impl Peer {
 
     async fn subscribe(&mut self, channel: &str) -> Value {
         let params = json!({"channel": channel});
-        let answer = self.ask("subscribe", params).await.unwrap();
+        let answer = self.request("subscribe", params).await.unwrap();
         answer["snapshot"]["state"].clone()
     }
 
@@ -97,13 +97,13 @@ impl Peer {
         named.next()
     }
 
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.asked += 1;
         let id = self.asked;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.raw.say(&request.to_string()).await;
+        self.raw.send(&request.to_string()).await;
         loop {
-            let message = self.hear().await;
+            let message = self.receive().await;
             if message["id"] == id && message.get("method").is_none() {
                 return match message.get("error") {
                     Some(error) => Err(error.clone()),
@@ -117,18 +117,18 @@ impl Peer {
         self.asked += 1;
         let params = json!({"channel": channel, "clientSeq": self.asked, "action": action});
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-        self.raw.say(&message.to_string()).await;
+        self.raw.send(&message.to_string()).await;
     }
 
-    pub(crate) async fn says(&mut self, turn: &str, text: &str) {
+    pub(crate) async fn start_turn(&mut self, turn: &str, text: &str) {
         let message = json!({"text": text, "origin": {"kind": "user"}});
         let start = json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z", "message": message});
         self.dispatch(&chat_uri(), start).await;
     }
 
     /// Runs a turn and returns the agent's response.
-    pub(crate) async fn hears(&mut self, turn: &str, text: &str) -> String {
-        self.says(turn, text).await;
+    pub(crate) async fn run_turn(&mut self, turn: &str, text: &str) -> String {
+        self.start_turn(turn, text).await;
         self.end(turn).await
     }
 
@@ -163,7 +163,7 @@ impl Peer {
     pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&Peer) -> bool) {
         let wait = async {
             while !holds(self) {
-                self.hear().await;
+                self.receive().await;
             }
         };
         let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
@@ -180,14 +180,14 @@ impl Peer {
             if let Some(found) = found {
                 return self.actions.drain(..=found).next_back().unwrap();
             }
-            self.hear().await;
+            self.receive().await;
         }
     }
 
     /// Returns the next message, after answering it if it is a request, or applying it if it is an
     /// action.
-    async fn hear(&mut self) -> Value {
-        let message = self.raw.hear().await.unwrap();
+    async fn receive(&mut self) -> Value {
+        let message = self.raw.receive().await.unwrap();
         if let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) {
             let answer = self.serve(method, &message["params"]);
             let answer = match answer {
@@ -197,8 +197,8 @@ impl Peer {
                 }
             };
             // A Rust string can't contain a lone surrogate, but its JSON escape can be sent.
-            let answer = answer.to_string().replace(HALF_A_CHARACTER, "\\ud800");
-            self.raw.say(&answer).await;
+            let answer = answer.to_string().replace(LONE_SURROGATE, "\\ud800");
+            self.raw.send(&answer).await;
         }
         if message["method"] == "action" {
             self.apply(&message["params"]);

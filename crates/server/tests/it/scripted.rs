@@ -11,13 +11,13 @@ use ahp_types::actions::StateAction;
 use ahp_types::state::SnapshotState;
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{
-    Mirror, SESSION, chat_uri, config, create_session, dispatch, followed, join, start_turn,
+use crate::raw_messages::Raw;
+use crate::test_server::{
+    Mirror, SESSION, chat_uri, comparable_chat, config, create_session, dispatch, join, start_turn,
 };
 
 /// A session of the scripted agent, with an official client that is subscribed to its chat.
-struct Stage {
+struct ScriptedSession {
     agent: ScriptedAgent,
     server: Server,
     client: Client,
@@ -25,7 +25,7 @@ struct Stage {
     _directory: tempfile::TempDir,
 }
 
-impl Stage {
+impl ScriptedSession {
     async fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let agent = ScriptedAgent::default();
@@ -33,7 +33,7 @@ impl Stage {
         let client = join(&server, "one").await;
         create_session(&client).await;
         let mirror = Mirror::open(&client).await;
-        Stage {
+        ScriptedSession {
             agent,
             server,
             client,
@@ -44,13 +44,13 @@ impl Stage {
 
     /// Runs a script as a turn and dispatches what `react` returns for each action. Asserts that
     /// the mirror equals the host's state at the end.
-    async fn play(
+    async fn run_turn(
         &mut self,
         turn: &str,
         script: &str,
         react: impl FnMut(&StateAction) -> Option<Value>,
     ) -> Value {
-        play(&self.client, &mut self.mirror, turn, script, react).await
+        run_turn(&self.client, &mut self.mirror, turn, script, react).await
     }
 }
 
@@ -64,13 +64,13 @@ async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
 async fn snapshot(client: &Client, channel: &str) -> Value {
     let (result, _) = client.subscribe(channel.to_owned()).await.unwrap();
     match result.snapshot.unwrap().state {
-        SnapshotState::Chat(chat) => followed(&chat),
+        SnapshotState::Chat(chat) => comparable_chat(&chat),
         SnapshotState::Session(session) => serde_json::to_value(&session).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
-async fn play(
+async fn run_turn(
     client: &Client,
     mirror: &mut Mirror,
     turn: &str,
@@ -115,8 +115,8 @@ fn calls(turn: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn tool_calls_go_all_their_ways() {
-    let mut stage = Stage::set().await;
+async fn tool_calls_reach_every_final_status() {
+    let mut stage = ScriptedSession::set().await;
     let confirm = |id: &str, more: Value| {
         let mut action = json!({"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": id});
         let fields = action.as_object_mut().unwrap();
@@ -147,7 +147,7 @@ async fn tool_calls_go_all_their_ways() {
         call open read ask
     "#;
     let mut asked = 0;
-    let turn = stage.play("t", script, |action| match action {
+    let turn = stage.run_turn("t", script, |action| match action {
         StateAction::ChatToolCallReady(ready) if ready.confirmed.is_none() => {
             asked += 1;
             match ready.tool_call_id.as_str() {
@@ -197,8 +197,8 @@ async fn tool_calls_go_all_their_ways() {
 }
 
 #[tokio::test]
-async fn questions_and_client_tools_are_answered() {
-    let mut stage = Stage::set().await;
+async fn input_requests_and_client_tools_are_answered() {
+    let mut stage = ScriptedSession::set().await;
     let offer: StateAction = serde_json::from_value(
         json!({"type": "session/activeClientSet", "activeClient": {"clientId": "one", "tools": [{"name": "look"}]}}),
     )
@@ -220,7 +220,7 @@ async fn questions_and_client_tools_are_answered() {
         resumable
         say and on it goes
     "#;
-    let turn = stage.play("t", script, |action| match action {
+    let turn = stage.run_turn("t", script, |action| match action {
         StateAction::ChatInputRequested(_) => Some(json!({"type": "chat/inputCompleted", "requestId": "q", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}})),
         StateAction::ChatToolCallReady(_) => Some(json!({"type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}})),
         _ => None,
@@ -259,8 +259,8 @@ async fn questions_and_client_tools_are_answered() {
 }
 
 #[tokio::test]
-async fn workers_are_there_to_watch() {
-    let mut stage = Stage::set().await;
+async fn clients_can_subscribe_to_worker_chats() {
+    let mut stage = ScriptedSession::set().await;
     let script = r#"
         call c task run
         worker ahp-chat:/w c read-only
@@ -269,7 +269,7 @@ async fn workers_are_there_to_watch() {
         in ahp-chat:/w end w
         done c
     "#;
-    let turn = stage.play("t", script, |_| None).await;
+    let turn = stage.run_turn("t", script, |_| None).await;
     let content = &turn["responseParts"][0]["toolCall"]["content"];
     assert_eq!(content[0]["resource"], "ahp-chat:/w", "{turn}");
     let worker = snapshot(&stage.client, "ahp-chat:/w").await;
@@ -281,13 +281,13 @@ async fn workers_are_there_to_watch() {
 
 /// A script that can't be parsed and an agent that crashes end the turn, but not the host.
 #[tokio::test]
-async fn an_agent_that_breaks_is_not_the_end() {
-    let mut stage = Stage::set().await;
+async fn a_crashed_agent_ends_only_its_turn() {
+    let mut stage = ScriptedSession::set().await;
     for (turn, script) in [("t1", "chat/nonsense {}"), ("t2", "say a\nbreak")] {
-        let turn = stage.play(turn, script, |_| None).await;
+        let turn = stage.run_turn(turn, script, |_| None).await;
         assert_eq!(turn["state"], "error", "{turn}");
     }
-    let turn = stage.play("t3", "say again", |_| None).await;
+    let turn = stage.run_turn("t3", "say again", |_| None).await;
     assert_eq!(turn["state"], "complete");
     stage.server.stop().await.unwrap();
 }
@@ -295,7 +295,7 @@ async fn an_agent_that_breaks_is_not_the_end() {
 /// CMP-1 to CMP-3 with a real folder: every completion request is answered, however many are sent
 /// at once.
 #[tokio::test]
-async fn files_complete_messages() {
+async fn file_names_are_completed_in_messages() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.rs"), "").unwrap();
@@ -304,7 +304,7 @@ async fn files_complete_messages() {
     let server = start(directory.path(), &ScriptedAgent::default()).await;
     let mut raw = Raw::connect(&server).await;
     let initialized = raw
-        .ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"channel":"ahp-root://","clientId":"a","protocolVersions":["1.0.0"]}}"#)
+        .request(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"channel":"ahp-root://","clientId":"a","protocolVersions":["1.0.0"]}}"#)
         .await;
     assert_eq!(
         initialized["result"]["completionTriggerCharacters"],
@@ -312,13 +312,13 @@ async fn files_complete_messages() {
     );
     let place = format!("file://{}", folder.path().display());
     let create = json!({"jsonrpc": "2.0", "id": 1, "method": "createSession", "params": {"channel": SESSION, "workingDirectories": [place]}});
-    raw.ask(&create.to_string()).await;
+    raw.request(&create.to_string()).await;
     let ask = |id: u64| {
         let params =
             json!({"channel": chat_uri(), "kind": "userMessage", "text": "see @mai", "offset": 8});
         json!({"jsonrpc": "2.0", "id": id, "method": "completions", "params": params}).to_string()
     };
-    let answer = raw.ask(&ask(2)).await;
+    let answer = raw.request(&ask(2)).await;
     let items = answer["result"]["items"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{answer}");
     assert_eq!(items[0]["insertText"], "@main.rs");
@@ -328,11 +328,11 @@ async fn files_complete_messages() {
     );
     assert_eq!(items[0]["attachment"]["uri"], format!("{place}/main.rs"));
     for id in 10..60 {
-        raw.say(&ask(id)).await;
+        raw.send(&ask(id)).await;
     }
     let mut answered = std::collections::BTreeSet::new();
     while answered.len() < 50 {
-        let answer = raw.hear().await.unwrap();
+        let answer = raw.receive().await.unwrap();
         let id = answer["id"].as_u64().unwrap();
         assert!(
             answered.insert(id) && answer["result"]["items"].is_array(),

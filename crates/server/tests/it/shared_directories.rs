@@ -7,7 +7,7 @@ use std::path::Path;
 
 use agenthost_server::{ServerConfig, WireLogConfig, serve};
 
-use crate::room::{config, start};
+use crate::test_server::{config, start};
 
 /// Gives a file to another user. Only root can: returns whether it worked.
 fn give_away(path: &Path) -> bool {
@@ -93,7 +93,7 @@ async fn a_ready_file_does_not_wait_for_the_reader_of_a_fifo() {
 }
 
 #[tokio::test]
-async fn a_wire_log_of_others_is_refused() {
+async fn a_wire_log_of_another_user_is_rejected() {
     let shared = tempfile::tempdir().unwrap();
     let data = tempfile::tempdir().unwrap();
     let path = shared.path().join("wire.jsonl");
@@ -132,7 +132,7 @@ async fn a_wire_log_of_others_is_refused() {
 }
 
 #[tokio::test]
-async fn a_data_directory_of_others_is_refused() {
+async fn a_data_directory_of_another_user_is_rejected() {
     let parent = tempfile::tempdir().unwrap();
     let data = parent.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -155,7 +155,7 @@ async fn a_data_directory_of_others_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_that_others_know_is_refused() {
+async fn a_token_readable_by_others_is_rejected() {
     let data = tempfile::tempdir().unwrap();
     let token = data.path().join("token");
     let planted = data.path().join("planted");
@@ -186,7 +186,7 @@ async fn a_token_that_others_know_is_refused() {
 }
 
 #[tokio::test]
-async fn a_socket_replaces_nothing_but_an_own_socket() {
+async fn a_socket_replaces_only_its_own_socket() {
     let shared = tempfile::tempdir().unwrap();
     let data = tempfile::tempdir().unwrap();
     let path = shared.path().join("host.sock");

@@ -7,22 +7,24 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::raw::Raw;
-use crate::room::{Mirror, chat_uri, create_session, dispatch, folder, join, start, start_turn};
+use crate::raw_messages::Raw;
+use crate::test_server::{
+    Mirror, chat_uri, create_session, dispatch, folder, join, start, start_turn,
+};
 
-async fn enter(server: &Server, name: &str) -> Raw {
+async fn connect_client(server: &Server, name: &str) -> Raw {
     let mut raw = Raw::connect(server).await;
     let params = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
-    let answer = ask(&mut raw, 1, "initialize", params).await;
+    let answer = request(&mut raw, 1, "initialize", params).await;
     assert_eq!(answer["result"]["terminalCommandPrefix"], "!");
     raw
 }
 
-async fn ask(raw: &mut Raw, id: u64, method: &str, params: Value) -> Value {
+async fn request(raw: &mut Raw, id: u64, method: &str, params: Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    raw.say(&request.to_string()).await;
+    raw.send(&request.to_string()).await;
     loop {
-        let message = raw.hear().await.unwrap();
+        let message = raw.receive().await.unwrap();
         if message["id"] == id {
             return message;
         }
@@ -33,14 +35,14 @@ async fn type_into(raw: &mut Raw, terminal: &str, text: &str) {
     let action = json!({"type": "terminal/input", "data": text});
     let params = json!({"channel": terminal, "clientSeq": 1, "action": action});
     let typed = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-    raw.say(&typed.to_string()).await;
+    raw.send(&typed.to_string()).await;
 }
 
 /// Returns the output of a terminal until it exits.
 async fn output(raw: &mut Raw) -> String {
     let mut output = String::new();
     loop {
-        let told = raw.hear().await.unwrap();
+        let told = raw.receive().await.unwrap();
         let action = &told["params"]["action"];
         match action["type"].as_str() {
             Some("terminal/data") => output.push_str(action["data"].as_str().unwrap()),
@@ -64,7 +66,7 @@ async fn shown(mirror: &mut Mirror) -> String {
     content["resource"].as_str().unwrap().to_owned()
 }
 
-async fn gone(process: i32) {
+async fn wait_until_gone(process: i32) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while kill(Pid::from_raw(process), None).is_ok() {
         assert!(Instant::now() < deadline, "{process} is still there");
@@ -75,7 +77,7 @@ async fn gone(process: i32) {
 /// TUR-20: a message that is a command runs without approval, any client can type into its
 /// terminal, and all clients see the same output.
 #[tokio::test]
-async fn a_message_is_a_command() {
+async fn a_command_turn_runs_in_a_shared_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let a = join(&server, "a").await;
@@ -84,8 +86,8 @@ async fn a_message_is_a_command() {
     let line = "!pwd; stty size; read answer; echo got:$answer; exit 3";
     start_turn(&a, "t1", line).await;
     let terminal = shown(&mut mirror).await;
-    let mut raw = enter(&server, "b").await;
-    let subscribed = ask(&mut raw, 2, "subscribe", json!({"channel": terminal})).await;
+    let mut raw = connect_client(&server, "b").await;
+    let subscribed = request(&mut raw, 2, "subscribe", json!({"channel": terminal})).await;
     let state = &subscribed["result"]["snapshot"]["state"];
     assert_eq!(state["isPty"], true);
     assert_eq!(state["claim"]["turnId"], "t1");
@@ -121,7 +123,7 @@ async fn a_message_is_a_command() {
 
 /// A command is terminated with its turn or with the host, including all processes that it started.
 #[tokio::test]
-async fn a_command_leaves_nothing_behind() {
+async fn all_processes_of_a_command_end_with_its_turn_or_host() {
     let directory = tempfile::tempdir().unwrap();
     let notes = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -151,20 +153,20 @@ async fn a_command_leaves_nothing_behind() {
             let cancel = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 0});
             dispatch(&a, cancel).await;
             mirror.until_end().await;
-            gone(process).await;
+            wait_until_gone(process).await;
         }
         started.push(process);
     }
     server.stop().await.unwrap();
-    gone(started[1]).await;
+    wait_until_gone(started[1]).await;
 
     // After the restart the turn has failed, and its terminal can still be subscribed to.
     let server = start(directory.path()).await;
-    let mut raw = enter(&server, "b").await;
-    let chat = ask(&mut raw, 2, "subscribe", json!({"channel": chat_uri()})).await;
+    let mut raw = connect_client(&server, "b").await;
+    let chat = request(&mut raw, 2, "subscribe", json!({"channel": chat_uri()})).await;
     let turn = &chat["result"]["snapshot"]["state"]["turns"][1];
     assert_eq!(turn["state"], "error", "{turn}");
-    let terminal = ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    let terminal = request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
     let state = &terminal["result"]["snapshot"]["state"];
     assert_eq!(state["lifecycle"]["status"], "exited", "{terminal}");
     server.stop().await.unwrap();
@@ -172,7 +174,7 @@ async fn a_command_leaves_nothing_behind() {
 
 /// TER-7, TER-8: the user's shell reports its commands.
 #[tokio::test]
-async fn commands_of_a_shell_are_told_apart() {
+async fn commands_of_a_shell_are_reported_separately() {
     let shell = std::env::var("SHELL").unwrap_or_default();
     if !["/bash", "/zsh", "/fish"]
         .iter()
@@ -183,18 +185,18 @@ async fn commands_of_a_shell_are_told_apart() {
     }
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
-    let mut raw = enter(&server, "a").await;
+    let mut raw = connect_client(&server, "a").await;
     let terminal = "ahp-terminal:/t";
     let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
-    ask(&mut raw, 2, "createTerminal", params).await;
-    let subscribed = ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    request(&mut raw, 2, "createTerminal", params).await;
+    let subscribed = request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
     // The first prompt may have been printed before the snapshot was taken.
     let state = &subscribed["result"]["snapshot"]["state"];
     let mut detected = state["supportsCommandDetection"] == true;
     type_into(&mut raw, terminal, "sh -c 'exit 7'\n").await;
     let mut executed = Value::Null;
     let finished = loop {
-        let told = raw.hear().await.unwrap();
+        let told = raw.receive().await.unwrap();
         let action = &told["params"]["action"];
         match action["type"].as_str() {
             Some("terminal/commandDetectionAvailable") => detected = true,
@@ -212,17 +214,17 @@ async fn commands_of_a_shell_are_told_apart() {
 
 /// A stopping host terminates all its terminals at once, not one after the other.
 #[tokio::test]
-async fn many_terminals_do_not_make_a_host_slow_to_stop() {
+async fn terminals_are_terminated_in_parallel_when_the_host_stops() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
-    let mut raw = enter(&server, "a").await;
+    let mut raw = connect_client(&server, "a").await;
     for number in 0..20 {
         let terminal = format!("ahp-terminal:/{number}");
         let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
-        ask(&mut raw, 2, "createTerminal", params).await;
+        request(&mut raw, 2, "createTerminal", params).await;
         let stubborn = "trap '' HUP; echo re''ady; while :; do sleep 1; done\n";
         type_into(&mut raw, &terminal, stubborn).await;
-        ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+        request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
     }
     let begun = Instant::now();
     server.stop().await.unwrap();

@@ -8,9 +8,9 @@ use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use serde_json::{Value, json};
 
-use crate::customizing::{Room, tools, write};
+use crate::customizations::{TestWorkspace, tools, write};
 use crate::peer::Peer;
-use crate::room::{SESSION, chat_uri};
+use crate::test_server::{SESSION, chat_uri};
 use crate::tool_servers::program;
 
 /// Writes a plugin with these hooks and returns settings with the plugin and an MCP server.
@@ -28,7 +28,7 @@ fn hooked(folder: &Path, hooks: &Value) -> CustomizationSettings {
 }
 
 /// Returns a script that requests approval for a call of the agent's own tool.
-fn asks(call: &str, tool: &str) -> String {
+fn approval_script(call: &str, tool: &str) -> String {
     let call = json!({
         "toolCallId": call, "title": tool, "kind": "execute", "rawInput": {"command": "rm x"},
         "_meta": {"toolName": tool},
@@ -41,10 +41,13 @@ fn asks(call: &str, tool: &str) -> String {
 }
 
 /// Starts a host with these customizations and creates a session.
-async fn open(room: &Room, settings: CustomizationSettings) -> (agenthost_server::Server, Peer) {
-    let server = room.serve(settings).await;
+async fn open(
+    workspace: &TestWorkspace,
+    settings: CustomizationSettings,
+) -> (agenthost_server::Server, Peer) {
+    let server = workspace.serve(settings).await;
     let mut peer = Peer::join(&server, "editor").await;
-    peer.open(room.project.path()).await;
+    peer.open(workspace.project.path()).await;
     (server, peer)
 }
 
@@ -56,7 +59,7 @@ fn call_of(chat: &Value, turn: &str) -> Value {
     call.map_or(Value::Null, |part| part["toolCall"].clone())
 }
 
-fn was_asked(peer: &Peer) -> bool {
+fn has_approval_request(peer: &Peer) -> bool {
     let mut actions = peer.actions.iter();
     actions.any(|action| action["type"] == "session/inputNeededSet")
 }
@@ -89,23 +92,26 @@ async fn ends(process: &str) {
 /// A hook denies a call, and no client is asked for approval. A call that a hook allows still
 /// requires approval.
 #[tokio::test]
-async fn a_hook_refuses_what_an_agent_asks_for() {
-    let room = Room::new();
+async fn a_hook_denies_a_permission_request() {
+    let workspace = TestWorkspace::new();
     let package = tempfile::tempdir().unwrap();
     let hooks = json!({ "PreToolUse": [
         { "matcher": "Bash", "command": "echo 'not in this project' >&2; exit 2" },
         { "matcher": "Read", "command": "echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"allow\"}}'" },
     ] });
-    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
-    assert_eq!(peer.hears("t1", &asks("k1", "Bash")).await, "no");
-    assert!(!was_asked(&peer), "{:?}", peer.actions);
+    let (server, mut peer) = open(&workspace, hooked(package.path(), &hooks)).await;
+    assert_eq!(
+        peer.run_turn("t1", &approval_script("k1", "Bash")).await,
+        "no"
+    );
+    assert!(!has_approval_request(&peer), "{:?}", peer.actions);
     let call = call_of(&peer.chat(), "t1");
     assert_eq!(call["status"], "cancelled", "{call}");
     assert_eq!(call["reason"], "denied");
     assert_eq!(call["reasonMessage"], "not in this project");
 
-    peer.says("t2", &asks("k2", "Read")).await;
-    peer.until("the question", was_asked).await;
+    peer.start_turn("t2", &approval_script("k2", "Read")).await;
+    peer.until("the question", has_approval_request).await;
     let yes = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "k2", "approved": true, "selectedOptionId": "yes"});
     peer.dispatch(&chat_uri(), yes).await;
     assert_eq!(peer.end("t2").await, "yes");
@@ -115,33 +121,33 @@ async fn a_hook_refuses_what_an_agent_asks_for() {
 /// A hook denies calls of tools of MCP servers and clients, and the agent gets the reason. A call
 /// that required approval is checked only once.
 #[tokio::test]
-async fn a_hook_refuses_calls_of_tools_of_the_host() {
-    let room = Room::new();
+async fn a_hook_denies_calls_of_host_tools() {
+    let workspace = TestWorkspace::new();
     let package = tempfile::tempdir().unwrap();
     let hooks = json!({ "PreToolUse": [
         { "matcher": "mcp__calc__add|runTests", "command": "echo 'not today' >&2; exit 2" },
         { "matcher": "mcp__calc__.*", "command": "cat >> seen; echo >> seen" },
     ] });
-    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    let (server, mut peer) = open(&workspace, hooked(package.path(), &hooks)).await;
     peer.be_active(tools(), json!([])).await;
     let said = peer
-        .hears("t1", r#"mcp call calc_add {"a": 2, "b": 3}"#)
+        .run_turn("t1", r#"mcp call calc_add {"a": 2, "b": 3}"#)
         .await;
     assert_eq!(said, "it failed: not today");
     let call = call_of(&peer.chat(), "t1");
     assert_eq!(call["result"]["success"], Value::Null, "{call}");
     assert_eq!(call["success"], false, "{call}");
-    let said = peer.hears("t2", "mcp call runTests {}").await;
+    let said = peer.run_turn("t2", "mcp call runTests {}").await;
     assert_eq!(said, "it failed: not today");
-    let said = peer.hears("t3", "mcp quiet runTests {}").await;
+    let said = peer.run_turn("t3", "mcp quiet runTests {}").await;
     assert_eq!(said, "it failed: not today");
 
-    let seen = room.project.path().join("seen");
+    let seen = workspace.project.path().join("seen");
     assert!(!seen.exists());
     peer.actions.clear();
-    peer.says("t4", r#"mcp ask calc_echo {"text": "fine"}"#)
+    peer.start_turn("t4", r#"mcp ask calc_echo {"text": "fine"}"#)
         .await;
-    peer.until("the question", was_asked).await;
+    peer.until("the question", has_approval_request).await;
     let ready = peer.action("chat/toolCallReady").await;
     let yes = json!({"type": "chat/toolCallConfirmed", "turnId": "t4", "toolCallId": ready["toolCallId"], "approved": true, "selectedOptionId": "yes"});
     peer.dispatch(&chat_uri(), yes).await;
@@ -157,22 +163,22 @@ async fn a_hook_refuses_calls_of_tools_of_the_host() {
 
 /// The agent gets the output of hooks on completed calls with its next message.
 #[tokio::test]
-async fn hooks_hear_of_what_an_agent_did() {
-    let room = Room::new();
+async fn hooks_receive_completed_calls() {
+    let workspace = TestWorkspace::new();
     let package = tempfile::tempdir().unwrap();
     let hooks = json!({
         "PostToolUse": [{ "matcher": "Edit", "command": "cat > told; echo >> told; echo 'run the formatter' >&2; exit 2" }],
         "PostToolUseFailure": [{ "command": "cat > failed; echo >> failed" }],
     });
-    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    let (server, mut peer) = open(&workspace, hooked(package.path(), &hooks)).await;
     let update = |call: &str, status: &str| {
         let update = json!({"sessionUpdate": "tool_call", "toolCallId": call, "title": "Edit", "status": status, "rawInput": {"path": "x"}, "_meta": {"toolName": "Edit"}});
         format!("update {update}")
     };
-    peer.hears("t1", &update("k1", "failed")).await;
-    appears(&room.project.path().join("failed")).await;
-    peer.hears("t2", &update("k2", "completed")).await;
-    let told = appears(&room.project.path().join("told")).await;
+    peer.run_turn("t1", &update("k1", "failed")).await;
+    appears(&workspace.project.path().join("failed")).await;
+    peer.run_turn("t2", &update("k2", "completed")).await;
+    let told = appears(&workspace.project.path().join("told")).await;
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["hook_event_name"], "PostToolUse");
     assert_eq!(told["tool_input"], json!({"path": "x"}));
@@ -181,7 +187,7 @@ async fn hooks_hear_of_what_an_agent_did() {
     let mut heard = String::new();
     let mut number = 3;
     while !heard.contains("run the formatter") {
-        heard = peer.hears(&format!("t{number}"), "blocks").await;
+        heard = peer.run_turn(&format!("t{number}"), "blocks").await;
         number += 1;
         assert!(number < 100, "{heard}");
     }
@@ -190,19 +196,19 @@ async fn hooks_hear_of_what_an_agent_did() {
 
 /// A hook that hangs delays only its own call, and is terminated with the turn or the session.
 #[tokio::test]
-async fn a_hook_that_hangs_ends_with_its_turn() {
-    let room = Room::new();
+async fn a_hanging_hook_is_terminated_with_its_turn() {
+    let workspace = TestWorkspace::new();
     let package = tempfile::tempdir().unwrap();
     let hooks = json!({ "PreToolUse": [
         { "matcher": "Bash|mcp__calc__add", "command": "echo $$ > began; sleep 600" },
     ] });
-    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
-    let began = room.project.path().join("began");
+    let (server, mut peer) = open(&workspace, hooked(package.path(), &hooks)).await;
+    let began = workspace.project.path().join("began");
     for (turn, script) in [
-        ("t1", asks("k1", "Bash")),
+        ("t1", approval_script("k1", "Bash")),
         ("t2", r#"mcp call calc_add {"a": 2, "b": 3}"#.to_owned()),
     ] {
-        peer.says(turn, &script).await;
+        peer.start_turn(turn, &script).await;
         let process = appears(&began).await;
         let cancel = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1});
         peer.dispatch(&chat_uri(), cancel).await;
@@ -210,13 +216,13 @@ async fn a_hook_that_hangs_ends_with_its_turn() {
         ends(&process).await;
         std::fs::remove_file(&began).unwrap();
     }
-    assert!(!was_asked(&peer), "{:?}", peer.actions);
-    let said = peer.hears("t3", "say still here").await;
+    assert!(!has_approval_request(&peer), "{:?}", peer.actions);
+    let said = peer.run_turn("t3", "say still here").await;
     assert_eq!(said, "still here");
-    peer.says("t4", &asks("k4", "Bash")).await;
+    peer.start_turn("t4", &approval_script("k4", "Bash")).await;
     let process = appears(&began).await;
     let dispose = json!({ "channel": SESSION });
-    peer.ask("disposeSession", dispose).await.unwrap();
+    peer.request("disposeSession", dispose).await.unwrap();
     ends(&process).await;
     server.stop().await.unwrap();
 }

@@ -7,9 +7,9 @@ use agenthost_testkit::acp_agent;
 use agenthost_testkit::mcp_server::{self, HttpServer, TestAuth};
 use serde_json::{Value, json};
 
-use crate::customizing::Room;
+use crate::customizations::TestWorkspace;
 use crate::peer::Peer;
-use crate::room::SESSION;
+use crate::test_server::SESSION;
 
 /// Entry point of the MCP server process. Does nothing in a regular test run.
 #[test]
@@ -46,11 +46,11 @@ pub(crate) fn state(peer: &Peer, name: &str) -> Value {
 /// MCP-1 to MCP-5, MCP-11: a server starts with the first turn, the agent can call its tools, and a
 /// call names its server. When the server is stopped, its tools are removed.
 #[tokio::test]
-async fn an_agent_uses_a_server() {
-    let room = Room::new();
-    let server = room.serve(with(vec![program("calc", "plain")])).await;
+async fn an_agent_calls_tools_of_an_mcp_server() {
+    let workspace = TestWorkspace::new();
+    let server = workspace.serve(with(vec![program("calc", "plain")])).await;
     let mut peer = Peer::join(&server, "editor").await;
-    peer.open(room.project.path()).await;
+    peer.open(workspace.project.path()).await;
     peer.until("the server", |peer| peer.customization("calc").is_some())
         .await;
     assert_eq!(state(&peer, "calc"), "stopped");
@@ -58,7 +58,7 @@ async fn an_agent_uses_a_server() {
     let shown = peer.session().to_string();
     assert!(!shown.contains(mcp_server::SERVER_MODE_VARIABLE), "{shown}");
 
-    let said = peer.hears("t1", "mcp list").await;
+    let said = peer.run_turn("t1", "mcp list").await;
     assert!(said.contains("calc_add"), "{said}");
     assert_eq!(state(&peer, "calc"), "ready");
     let blocked = peer.actions.iter().any(|action| {
@@ -67,7 +67,7 @@ async fn an_agent_uses_a_server() {
     assert!(blocked, "{:?}", peer.actions);
     peer.actions.clear();
     let said = peer
-        .hears("t2", r#"mcp call calc_add {"a": 2, "b": 3}"#)
+        .run_turn("t2", r#"mcp call calc_add {"a": 2, "b": 3}"#)
         .await;
     assert!(said.contains('5'), "{said}");
     let start = peer.action("chat/toolCallStart").await;
@@ -79,44 +79,44 @@ async fn an_agent_uses_a_server() {
     assert_eq!(start["toolName"], "add");
 
     // The server changes its list of tools, and the agent gets the new list.
-    peer.hears("t3", "mcp call calc_change_tools {}").await;
-    let said = peer.hears("t4", "mcp list").await;
+    peer.run_turn("t3", "mcp call calc_change_tools {}").await;
+    let said = peer.run_turn("t4", "mcp list").await;
     assert!(said.contains("calc_extra"), "{said}");
 
     let stop = json!({"type": "session/mcpServerStopRequested", "id": id});
     peer.dispatch(SESSION, stop).await;
     peer.until("the end", |peer| state(peer, "calc") == "stopped")
         .await;
-    let said = peer.hears("t5", "mcp list").await;
+    let said = peer.run_turn("t5", "mcp list").await;
     assert!(!said.contains("calc_"), "{said}");
     let start = json!({"type": "session/mcpServerStartRequested", "id": id});
     peer.dispatch(SESSION, start).await;
     peer.until("the start", |peer| state(peer, "calc") == "ready")
         .await;
     let said = peer
-        .hears("t6", r#"mcp call calc_echo {"text": "again"}"#)
+        .run_turn("t6", r#"mcp call calc_echo {"text": "again"}"#)
         .await;
     assert!(said.contains("again"), "{said}");
 
     // A server that crashes is shown with an error, and everything else continues.
-    peer.hears("t7", "mcp call calc_crash {}").await;
+    peer.run_turn("t7", "mcp call calc_crash {}").await;
     peer.until("the crash", |peer| state(peer, "calc") == "error")
         .await;
-    assert_eq!(peer.hears("t8", "say still here").await, "still here");
+    assert_eq!(peer.run_turn("t8", "say still here").await, "still here");
     peer.check().await;
     server.stop().await.unwrap();
 }
 
 /// MCP-3, MCP-4: a client can let a turn continue without a server that hangs at its start.
 #[tokio::test]
-async fn a_server_that_hangs_holds_up_nobody_who_does_not_want_to_wait() {
-    let room = Room::new();
-    let server = room.serve(with(vec![program("slow", "hang")])).await;
+async fn a_turn_can_continue_without_a_hanging_mcp_server() {
+    let workspace = TestWorkspace::new();
+    let server = workspace.serve(with(vec![program("slow", "hang")])).await;
     let mut peer = Peer::join(&server, "editor").await;
-    peer.open(room.project.path()).await;
+    peer.open(workspace.project.path()).await;
     peer.until("the server", |peer| peer.customization("slow").is_some())
         .await;
-    peer.says("t1", "say hello").await;
+    peer.start_turn("t1", "say hello").await;
     peer.until("it to start", |peer| state(peer, "slow") == "starting")
         .await;
     assert_eq!(peer.chat()["activeTurn"]["responseParts"], json!([]));
@@ -129,14 +129,14 @@ async fn a_server_that_hangs_holds_up_nobody_who_does_not_want_to_wait() {
 
 /// MCP-12 to MCP-16: a client that supports MCP apps talks to a server.
 #[tokio::test]
-async fn an_app_talks_to_its_server() {
-    let room = Room::new();
-    let server = room.serve(with(vec![program("calc", "plain")])).await;
+async fn an_mcp_app_uses_its_server() {
+    let workspace = TestWorkspace::new();
+    let server = workspace.serve(with(vec![program("calc", "plain")])).await;
     let mut plain = Peer::join(&server, "plain").await;
-    plain.open(room.project.path()).await;
+    plain.open(workspace.project.path()).await;
     let apps = json!({"mcpApps": {}});
     let mut app = Peer::with(&server, "app", apps).await;
-    app.follow().await;
+    app.subscribe_session().await;
     app.until("the server", |peer| peer.customization("calc").is_some())
         .await;
     let id = app.customization("calc").unwrap()["id"].clone();
@@ -159,21 +159,21 @@ async fn an_app_talks_to_its_server() {
     assert_eq!(hidden.get("mcpApp"), None, "{hidden}");
 
     let tools = app
-        .ask("tools/list", json!({"channel": channel}))
+        .request("tools/list", json!({"channel": channel}))
         .await
         .unwrap();
     assert!(tools["tools"][0]["name"].is_string(), "{tools}");
     let call = json!({"channel": channel, "name": "add", "arguments": {"a": 1, "b": 1}});
-    let sum = app.ask("tools/call", call.clone()).await.unwrap();
+    let sum = app.request("tools/call", call.clone()).await.unwrap();
     assert_eq!(sum["content"][0]["text"], "2", "{sum}");
     let error = app
-        .ask("sampling/createMessage", json!({"channel": channel}))
+        .request("sampling/createMessage", json!({"channel": channel}))
         .await;
     assert_eq!(error.unwrap_err()["code"], -32601);
-    let error = plain.ask("tools/call", call).await;
+    let error = plain.request("tools/call", call).await;
     assert_eq!(error.unwrap_err()["code"], -32601);
     let error = app
-        .ask("tools/list", json!({"channel": "mcp://agenthost/no"}))
+        .request("tools/list", json!({"channel": "mcp://agenthost/no"}))
         .await;
     assert_eq!(error.unwrap_err()["code"], -32008);
     app.check().await;
@@ -184,8 +184,8 @@ async fn an_app_talks_to_its_server() {
 /// MCP-7, MCP-8, AUT-2 to AUT-6, AUT-12, TOO-18 to TOO-20: a server that requires OAuth reports its
 /// challenge and gets a token, and a call that requires more scopes waits for them.
 #[tokio::test]
-async fn a_server_wants_a_token() {
-    let room = Room::new();
+async fn an_mcp_server_can_require_a_token() {
+    let workspace = TestWorkspace::new();
     let protected = HttpServer::start(TestAuth {
         token: Some("secret-1".to_owned()),
         wide_token: Some("secret-2".to_owned()),
@@ -199,13 +199,13 @@ async fn a_server_wants_a_token() {
             headers: Vec::new(),
         },
     };
-    let server = room.serve(with(vec![declared])).await;
+    let server = workspace.serve(with(vec![declared])).await;
     let mut peer = Peer::join(&server, "editor").await;
-    peer.open(room.project.path()).await;
+    peer.open(workspace.project.path()).await;
     peer.until("the server", |peer| peer.customization("vault").is_some())
         .await;
     // The turn does not wait until a user has authenticated.
-    assert_eq!(peer.hears("t1", "say hi").await, "hi");
+    assert_eq!(peer.run_turn("t1", "say hi").await, "hi");
     peer.until("the challenge", |peer| {
         state(peer, "vault") == "authRequired"
     })
@@ -219,25 +219,25 @@ async fn a_server_wants_a_token() {
     let unknown =
         json!({"channel": "ahp-root://", "resource": "https://other.example", "token": "x"});
     assert_eq!(
-        peer.ask("authenticate", unknown).await.unwrap_err()["code"],
+        peer.request("authenticate", unknown).await.unwrap_err()["code"],
         -32602
     );
     let wrong = json!({"channel": "ahp-root://", "resource": resource, "token": "wrong"});
     peer.actions.clear();
-    peer.ask("authenticate", wrong).await.unwrap();
+    peer.request("authenticate", wrong).await.unwrap();
     let again = peer.action("session/mcpServerStateChanged").await;
     assert_eq!(again["state"]["kind"], "authRequired", "{again}");
     let right = json!({"channel": "ahp-root://", "resource": resource, "token": "secret-1"});
-    peer.ask("authenticate", right).await.unwrap();
+    peer.request("authenticate", right).await.unwrap();
     peer.until("it to be ready", |peer| state(peer, "vault") == "ready")
         .await;
     let said = peer
-        .hears("t2", r#"mcp call vault_echo {"text": "inside"}"#)
+        .run_turn("t2", r#"mcp call vault_echo {"text": "inside"}"#)
         .await;
     assert!(said.contains("inside"), "{said}");
 
     // One call requires additional scopes.
-    peer.says("t3", "mcp call vault_needs_scope {}").await;
+    peer.start_turn("t3", "mcp call vault_needs_scope {}").await;
     let required = peer.action("chat/toolCallAuthRequired").await;
     assert_eq!(
         required["auth"]["reason"], "insufficientScope",
@@ -246,7 +246,7 @@ async fn a_server_wants_a_token() {
     assert_eq!(state(&peer, "vault"), "ready");
     let scopes = required["auth"]["requiredScopes"].clone();
     let more = json!({"channel": "ahp-root://", "resource": resource, "token": "secret-2", "scopes": scopes});
-    peer.ask("authenticate", more).await.unwrap();
+    peer.request("authenticate", more).await.unwrap();
     peer.action("chat/toolCallAuthResolved").await;
     let said = peer.end("t3").await;
     assert!(!said.contains("it failed"), "{said}");
@@ -256,7 +256,7 @@ async fn a_server_wants_a_token() {
     assert!(!seen.contains("secret-"), "{seen}");
     // After the token is revoked, the server requires a new one.
     let revoked = json!({"channel": "ahp-root://", "resource": resource, "token": ""});
-    peer.ask("authenticate", revoked).await.unwrap();
+    peer.request("authenticate", revoked).await.unwrap();
     peer.until("the challenge", |peer| {
         state(peer, "vault") == "authRequired"
     })

@@ -5,35 +5,35 @@ use agenthost_protocol::uri::Uri;
 use agenthost_server::Server;
 use serde_json::{Value, json};
 
-use crate::older::{Words, host};
+use crate::legacy_clients::{JsonClient, host};
 
 /// URI of the session at the other client.
 pub(crate) const SESSION: &str = "ahp-session:/s1";
 
 /// URI of the same session at VS Code.
-pub(crate) const SHOWN: &str = "scripted:/s1";
+pub(crate) const ALIAS: &str = "scripted:/s1";
 
 pub(crate) fn chat_of(session: &str) -> String {
     default_chat_uri(&Uri::from(session)).to_string()
 }
 
-pub(crate) async fn join(server: &Server, hello: Value) -> Words {
-    let mut words = Words::connect(server).await;
+pub(crate) async fn join(server: &Server, hello: Value) -> JsonClient {
+    let mut json_client = JsonClient::connect(server).await;
     let mut greeting = json!({"channel": "ahp-root://", "initialSubscriptions": ["ahp-root://"]});
     let fields = greeting.as_object_mut().unwrap();
     fields.extend(hello.as_object().unwrap().clone());
-    let welcome = words.ask("initialize", greeting).await.unwrap();
+    let welcome = json_client.request("initialize", greeting).await.unwrap();
     assert!(welcome["snapshots"].is_array());
-    words
+    json_client
 }
 
-pub(crate) async fn other(server: &Server) -> Words {
+pub(crate) async fn other(server: &Server) -> JsonClient {
     let hello = json!({"protocolVersions": ["1.0.0"], "clientId": "other"});
     let mut other = join(server, hello).await;
     let create = json!({"channel": SESSION, "provider": "scripted"});
-    other.ask("createSession", create).await.unwrap();
+    other.request("createSession", create).await.unwrap();
     let chat = json!({"channel": chat_of(SESSION)});
-    other.ask("subscribe", chat).await.unwrap();
+    other.request("subscribe", chat).await.unwrap();
     other
 }
 
@@ -56,26 +56,26 @@ async fn uses_a_session_of_another_client(version: &str) {
     });
     let mut page = join(&server, hello).await;
     let listed = page
-        .ask("listSessions", json!({"channel": "ahp-root://"}))
+        .request("listSessions", json!({"channel": "ahp-root://"}))
         .await;
     let listed = listed.unwrap();
-    assert_eq!(listed["items"][0]["resource"], SHOWN);
+    assert_eq!(listed["items"][0]["resource"], ALIAS);
 
-    let opened = page.ask("subscribe", json!({"channel": SHOWN})).await;
+    let opened = page.request("subscribe", json!({"channel": ALIAS})).await;
     let opened = opened.unwrap();
     let snapshot = &opened["snapshot"];
-    assert_eq!(snapshot["resource"], SHOWN);
-    assert_eq!(snapshot["state"]["defaultChat"], chat_of(SHOWN));
-    assert_eq!(snapshot["state"]["chats"][0]["resource"], chat_of(SHOWN));
-    let chat = json!({"channel": chat_of(SHOWN)});
-    page.ask("subscribe", chat).await.unwrap();
+    assert_eq!(snapshot["resource"], ALIAS);
+    assert_eq!(snapshot["state"]["defaultChat"], chat_of(ALIAS));
+    assert_eq!(snapshot["state"]["chats"][0]["resource"], chat_of(ALIAS));
+    let chat = json!({"channel": chat_of(ALIAS)});
+    page.request("subscribe", chat).await.unwrap();
 
-    let number = page.dispatch(turn(SHOWN, "t1", "say hello")).await;
+    let number = page.dispatch(turn(ALIAS, "t1", "say hello")).await;
     let echo = page.until("chat/turnStarted").await;
-    assert_eq!(echo["channel"], chat_of(SHOWN));
+    assert_eq!(echo["channel"], chat_of(ALIAS));
     assert_eq!(echo["origin"]["clientSeq"], number);
-    let words = page.until("chat/delta").await;
-    assert_eq!(words["channel"], chat_of(SHOWN));
+    let json_client = page.until("chat/delta").await;
+    assert_eq!(json_client["channel"], chat_of(ALIAS));
     let seen = page.until("chat/turnComplete").await["serverSeq"].clone();
     let heard = other.until("chat/turnComplete").await;
     assert_eq!(heard["channel"], chat_of(SESSION));
@@ -83,26 +83,26 @@ async fn uses_a_session_of_another_client(version: &str) {
     drop(page);
     other.dispatch(turn(SESSION, "t2", "say again")).await;
     other.until("chat/turnComplete").await;
-    let mut page = Words::connect(&server).await;
+    let mut page = JsonClient::connect(&server).await;
     let back = json!({
         "clientId": "page", "lastSeenServerSeq": seen,
-        "subscriptions": ["ahp-root://", SHOWN, chat_of(SHOWN)],
+        "subscriptions": ["ahp-root://", ALIAS, chat_of(ALIAS)],
     });
-    let back = page.ask("reconnect", back).await.unwrap();
+    let back = page.request("reconnect", back).await.unwrap();
     assert_eq!(back["missing"], json!([]), "{back}");
     let actions = back["actions"].as_array().unwrap();
     let mut channels = actions.iter().map(|action| &action["channel"]);
-    let ours = [json!("ahp-root://"), json!(SHOWN), json!(chat_of(SHOWN))];
+    let ours = [json!("ahp-root://"), json!(ALIAS), json!(chat_of(ALIAS))];
     assert!(channels.all(|channel| ours.contains(channel)), "{back}");
     assert!(!actions.is_empty());
     // Changes of the session list are not replayed, so the host sends the current entry (finding
     // 10).
-    page.ask("ping", json!({"channel": "ahp-root://"}))
+    page.request("ping", json!({"channel": "ahp-root://"}))
         .await
         .unwrap();
     let told = |message: &Value| message["method"] == "root/sessionSummaryChanged";
     let told = page.heard.iter().find(|message| told(message)).unwrap();
-    assert_eq!(told["params"]["session"], SHOWN);
+    assert_eq!(told["params"]["session"], ALIAS);
     server.stop().await.unwrap();
 }
 
@@ -112,24 +112,24 @@ async fn a_window_uses_sessions_of_other_clients() {
 }
 
 #[tokio::test]
-async fn a_window_of_tomorrow_uses_sessions_of_other_clients() {
+async fn a_window_with_1_1_uses_sessions_of_other_clients() {
     uses_a_session_of_another_client("1.1.0").await;
 }
 
 /// A session whose URI for VS Code would collide with that of another session gets a distinct one.
 #[tokio::test]
-async fn names_of_sessions_do_not_collide() {
+async fn aliases_of_sessions_are_unique() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     let hello = json!({"protocolVersions": ["1.0.0"], "clientId": "first"});
     let mut first = join(&server, hello).await;
-    for session in [SHOWN, "editor:/1(2)", "ahp-session:/taken"] {
+    for session in [ALIAS, "editor:/1(2)", "ahp-session:/taken"] {
         let create = json!({"channel": session, "provider": "scripted"});
-        first.ask("createSession", create).await.unwrap();
+        first.request("createSession", create).await.unwrap();
     }
     // No session can be created with a URI that VS Code uses for an existing one.
     let create = json!({"channel": "scripted:/taken", "provider": "scripted"});
-    let refused = first.ask("createSession", create).await;
+    let refused = first.request("createSession", create).await;
     assert_eq!(refused.unwrap_err()["code"], -32003);
     let mut other = other(&server).await;
     let hello = json!({
@@ -138,7 +138,7 @@ async fn names_of_sessions_do_not_collide() {
     });
     let mut page = join(&server, hello).await;
     let listed = page
-        .ask("listSessions", json!({"channel": "ahp-root://"}))
+        .request("listSessions", json!({"channel": "ahp-root://"}))
         .await;
     let listed = listed.unwrap();
     let names = listed["items"].as_array().unwrap().iter();
@@ -149,22 +149,22 @@ async fn names_of_sessions_do_not_collide() {
     for name in names {
         assert!(name.starts_with("scripted:/"), "{name}");
         let opened = page
-            .ask("subscribe", json!({"channel": name}))
+            .request("subscribe", json!({"channel": name}))
             .await
             .unwrap();
         assert_eq!(opened["snapshot"]["resource"], name);
         let chat = opened["snapshot"]["state"]["defaultChat"].clone();
         assert_eq!(chat, chat_of(&name));
         let opened = page
-            .ask("subscribe", json!({"channel": chat}))
+            .request("subscribe", json!({"channel": chat}))
             .await
             .unwrap();
         assert_eq!(opened["snapshot"]["resource"], chat);
     }
     let taken = json!({"channel": "ahp-session:/taken"});
-    other.ask("disposeSession", taken).await.unwrap();
+    other.request("disposeSession", taken).await.unwrap();
     let ping = json!({"channel": "ahp-root://"});
-    page.ask("ping", ping).await.unwrap();
+    page.request("ping", ping).await.unwrap();
     let removed = |message: &&Value| message["method"] == "root/sessionRemoved";
     let removed = page.heard.iter().find(removed).unwrap();
     assert_eq!(removed["params"]["session"], "scripted:/taken");
@@ -174,41 +174,41 @@ async fn names_of_sessions_do_not_collide() {
 /// ROOT-16: a page that was disconnected while sessions were removed and the host was restarted is
 /// notified of the removals, with the URIs that it uses.
 #[tokio::test]
-async fn a_page_learns_what_an_earlier_host_removed() {
+async fn a_page_is_notified_of_sessions_removed_before_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     let mut other = other(&server).await;
     let own = json!({"channel": "scripted:/own", "provider": "scripted"});
-    other.ask("createSession", own).await.unwrap();
+    other.request("createSession", own).await.unwrap();
     let hello = json!({
         "protocolVersions": ["0.9.0"], "clientId": "page",
         "clientInfo": {"name": "vscode-editor-window"},
     });
     let mut page = join(&server, hello).await;
     let root = json!({"channel": "ahp-root://"});
-    let subscribed = page.ask("subscribe", root.clone()).await.unwrap();
+    let subscribed = page.request("subscribe", root.clone()).await.unwrap();
     let seen = subscribed["snapshot"]["fromSeq"].clone();
     assert!(seen.is_u64(), "{subscribed}");
     drop(page);
     for session in [SESSION, "scripted:/own"] {
         let dispose = json!({"channel": session});
-        other.ask("disposeSession", dispose).await.unwrap();
+        other.request("disposeSession", dispose).await.unwrap();
     }
     drop(other);
     server.stop().await.unwrap();
 
     let server = host(directory.path()).await;
-    let mut page = Words::connect(&server).await;
+    let mut page = JsonClient::connect(&server).await;
     let back = json!({
         "clientId": "page", "lastSeenServerSeq": seen, "subscriptions": ["ahp-root://"],
     });
-    page.ask("reconnect", back).await.unwrap();
-    page.ask("ping", root).await.unwrap();
+    page.request("reconnect", back).await.unwrap();
+    page.request("ping", root).await.unwrap();
     let removed = |message: &&Value| message["method"] == "root/sessionRemoved";
     let removed = page.heard.iter().filter(removed);
     let removed: Vec<_> = removed
         .map(|message| message["params"]["session"].clone())
         .collect();
-    assert_eq!(removed, [SHOWN, "scripted:/own"]);
+    assert_eq!(removed, [ALIAS, "scripted:/own"]);
     server.stop().await.unwrap();
 }

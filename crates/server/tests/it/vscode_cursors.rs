@@ -10,14 +10,14 @@ use agenthost_testkit::ScriptedAgent;
 use serde_json::{Value, json};
 
 use crate::cursors::{Follower, comparable, cursor};
-use crate::older::{Words, host};
-use crate::room::{config, start};
+use crate::legacy_clients::{JsonClient, host};
+use crate::test_server::{config, start};
 use crate::tool_servers::{program, with};
-use crate::vscode::{SESSION, SHOWN, chat_of, join, other, turn};
+use crate::vscode::{ALIAS, SESSION, chat_of, join, other, turn};
 
 /// A session that is gone when the window comes back, and its second name.
-const GONE: &str = "ahp-session:/gone";
-const GONE_SHOWN: &str = "scripted:/gone";
+const REMOVED_SESSION: &str = "ahp-session:/gone";
+const REMOVED_ALIAS: &str = "scripted:/gone";
 
 /// A host whose sessions have a server of tools.
 async fn host_with_tools(directory: &Path) -> Server {
@@ -34,7 +34,7 @@ async fn host_with_tools(directory: &Path) -> Server {
 }
 
 /// A window as newer builds greet.
-async fn window(server: &Server, name: &str) -> Words {
+async fn window(server: &Server, name: &str) -> JsonClient {
     let hello = json!({
         "protocolVersions": ["1.1.0", "1.0.0", "0.9.0"], "clientId": name,
         "clientInfo": {"name": "vscode-agents-window", "title": "VS Code"},
@@ -45,28 +45,28 @@ async fn window(server: &Server, name: &str) -> Words {
 
 /// Takes the actions that came in. All that was sent before an answer is among
 /// them.
-async fn heard(words: &mut Words) -> Vec<Value> {
+async fn received_actions(json_client: &mut JsonClient) -> Vec<Value> {
     let ping = json!({"channel": "ahp-root://"});
-    words.ask("ping", ping).await.unwrap();
-    let heard = std::mem::take(&mut words.heard).into_iter();
+    json_client.request("ping", ping).await.unwrap();
+    let heard = std::mem::take(&mut json_client.heard).into_iter();
     let actions = heard.filter(|message| message["method"] == "action");
     actions.map(|message| message["params"].clone()).collect()
 }
 
-async fn catch_up(client: &mut Follower, words: &mut Words) {
-    for envelope in heard(words).await {
+async fn catch_up(client: &mut Follower, json_client: &mut JsonClient) {
+    for envelope in received_actions(json_client).await {
         client.apply(&envelope);
     }
 }
 
 /// Compares all states with what another window is shown. Things go on happening,
 /// so each is compared as of the number of its snapshot.
-async fn check(client: &mut Follower, words: &mut Words, witness: &mut Words) {
+async fn check(client: &mut Follower, json_client: &mut JsonClient, witness: &mut JsonClient) {
     let mut shown = Follower::default();
     for channel in client.channels.keys() {
         shown.subscribe(witness, channel).await;
     }
-    for envelope in heard(words).await {
+    for envelope in received_actions(json_client).await {
         let (_, last) = &shown.channels[envelope["channel"].as_str().unwrap()];
         if envelope["serverSeq"].as_u64().unwrap() <= *last {
             client.apply(&envelope);
@@ -80,23 +80,23 @@ async fn check(client: &mut Follower, words: &mut Words, witness: &mut Words) {
 
 /// Starts the server of tools of the session; gives its channel, which has no
 /// state.
-async fn start_tools(client: &mut Follower, words: &mut Words) -> String {
+async fn start_tools(client: &mut Follower, json_client: &mut JsonClient) -> String {
     let server = |client: &Follower| {
-        let state = comparable(&client.channels[SHOWN].0);
+        let state = comparable(&client.channels[ALIAS].0);
         state["customizations"][0].clone()
     };
-    catch_up(client, words).await;
+    catch_up(client, json_client).await;
     while server(client).is_null() {
-        words.until("session/customizationsChanged").await;
-        catch_up(client, words).await;
+        json_client.until("session/customizationsChanged").await;
+        catch_up(client, json_client).await;
     }
     let start = json!({"type": "session/mcpServerStartRequested", "id": server(client)["id"]});
-    words
-        .dispatch(json!({"channel": SHOWN, "action": start}))
+    json_client
+        .dispatch(json!({"channel": ALIAS, "action": start}))
         .await;
     while server(client)["channel"].is_null() {
-        words.until("session/mcpServerStateChanged").await;
-        catch_up(client, words).await;
+        json_client.until("session/mcpServerStateChanged").await;
+        catch_up(client, json_client).await;
     }
     server(client)["channel"].as_str().unwrap().to_owned()
 }
@@ -104,16 +104,16 @@ async fn start_tools(client: &mut Follower, words: &mut Words) -> String {
 /// REC-5, REC-6, REC-8, REC-10: one outcome for each cursor, in the order of the
 /// request, all under the names that the window knows.
 #[tokio::test]
-async fn a_window_comes_back_with_cursors_under_second_names() {
+async fn a_window_reconnects_with_cursors_for_aliases() {
     let directory = tempfile::tempdir().unwrap();
     let server = host_with_tools(directory.path()).await;
     let mut other = other(&server).await;
-    let create = json!({"channel": GONE, "provider": "scripted"});
-    other.ask("createSession", create).await.unwrap();
+    let create = json!({"channel": REMOVED_SESSION, "provider": "scripted"});
+    other.request("createSession", create).await.unwrap();
     let mut page = window(&server, "page").await;
     let mut client = Follower::default();
-    let chat = chat_of(SHOWN);
-    for channel in ["ahp-root://", SHOWN, &chat, GONE_SHOWN] {
+    let chat = chat_of(ALIAS);
+    for channel in ["ahp-root://", ALIAS, &chat, REMOVED_ALIAS] {
         client.subscribe(&mut page, channel).await;
     }
     let tools = start_tools(&mut client, &mut page).await;
@@ -125,15 +125,15 @@ async fn a_window_comes_back_with_cursors_under_second_names() {
         .await;
     other.dispatch(turn(SESSION, "t1", "say hello")).await;
     other.until("chat/turnComplete").await;
-    let gone = json!({"channel": GONE});
-    other.ask("disposeSession", gone).await.unwrap();
+    let gone = json!({"channel": REMOVED_SESSION});
+    other.request("disposeSession", gone).await.unwrap();
     let seen = |channel: &str| cursor(channel, client.channels[channel].1);
     let cursors = [
         seen(&chat),
-        seen(GONE_SHOWN),
+        seen(REMOVED_ALIAS),
         seen("ahp-root://"),
         cursor(&tools, 0),
-        cursor(SHOWN, 0),
+        cursor(ALIAS, 0),
         cursor("scripted:/never", 3),
         cursor("ahp-session:/never", 3),
     ];
@@ -165,13 +165,13 @@ async fn a_window_comes_back_with_cursors_under_second_names() {
 
 /// The URIs in replayed actions and in snapshots are second names, too.
 #[tokio::test]
-async fn recovered_actions_and_states_name_sessions_as_the_window_does() {
+async fn recovered_actions_and_snapshots_use_aliases() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     let mut other = other(&server).await;
     let page = window(&server, "page").await;
     let seen = other
-        .ask("subscribe", json!({"channel": SESSION}))
+        .request("subscribe", json!({"channel": SESSION}))
         .await
         .unwrap();
     let seen = seen["snapshot"]["fromSeq"].as_u64().unwrap();
@@ -182,13 +182,13 @@ async fn recovered_actions_and_states_name_sessions_as_the_window_does() {
         (seen, "replay", "/actions"),
         (0, "snapshot", "/snapshot/state"),
     ] {
-        let mut page = Words::connect(&server).await;
-        let back = json!({"clientId": "page", "subscriptions": [cursor(SHOWN, seen)]});
-        let result = page.ask("reconnect", back).await.unwrap();
+        let mut page = JsonClient::connect(&server).await;
+        let back = json!({"clientId": "page", "subscriptions": [cursor(ALIAS, seen)]});
+        let result = page.request("reconnect", back).await.unwrap();
         let outcome = &result["channels"][0];
         assert_eq!(outcome["kind"], kind);
         let text = outcome.pointer(within).unwrap().to_string();
-        assert!(text.contains(&chat_of(SHOWN)), "{text}");
+        assert!(text.contains(&chat_of(ALIAS)), "{text}");
         for name in [SESSION, &chat_of(SESSION)] {
             assert!(!result.to_string().contains(name), "{result}");
         }
@@ -199,7 +199,7 @@ async fn recovered_actions_and_states_name_sessions_as_the_window_does() {
 /// A window in a browser is told other addresses of files, also of those that
 /// were edited while it was away.
 #[tokio::test]
-async fn recovered_edits_have_addresses_of_the_host() {
+async fn recovered_edits_have_host_file_uris() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
@@ -207,21 +207,21 @@ async fn recovered_edits_have_addresses_of_the_host() {
     let mut other = join(&server, hello).await;
     let uri = format!("file://{}", folder.path().display());
     let create = json!({"channel": SESSION, "workingDirectories": [uri]});
-    other.ask("createSession", create).await.unwrap();
+    other.request("createSession", create).await.unwrap();
     let chat = json!({"channel": chat_of(SESSION)});
-    let seen = other.ask("subscribe", chat).await.unwrap()["snapshot"]["fromSeq"].clone();
+    let seen = other.request("subscribe", chat).await.unwrap()["snapshot"]["fromSeq"].clone();
     drop(window(&server, "page").await);
     other.dispatch(turn(SESSION, "t1", "!echo 1 > a.txt")).await;
     other.until("chat/turnComplete").await;
 
     let shown = chat_of("shell:/s1");
     for (seen, kind) in [(seen.as_u64().unwrap(), "replay"), (0, "snapshot")] {
-        let mut page = Words::connect(&server).await;
+        let mut page = JsonClient::connect(&server).await;
         let back = json!({
             "clientId": "page", "subscriptions": [cursor(&shown, seen)],
             "_meta": {"vscode.clientConnectionKind": "remote_extension_host"},
         });
-        let result = page.ask("reconnect", back).await.unwrap();
+        let result = page.request("reconnect", back).await.unwrap();
         assert_eq!(result["channels"][0]["kind"], kind);
         let path = folder.path().join("a.txt");
         let address = format!("\"uri\":\"agenthost-file:{}\"", path.display());
@@ -235,50 +235,50 @@ async fn recovered_edits_have_addresses_of_the_host() {
 /// A channel that is named by both of its names has an outcome under each: what
 /// was missed is under the first. Named twice alike, it has one.
 #[tokio::test]
-async fn each_name_of_a_channel_has_an_outcome() {
+async fn each_alias_of_a_channel_has_an_outcome() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     let mut other = other(&server).await;
     let mut page = window(&server, "page").await;
     let mut client = Follower::default();
-    for channel in [SHOWN, &chat_of(SHOWN)] {
+    for channel in [ALIAS, &chat_of(ALIAS)] {
         client.subscribe(&mut page, channel).await;
     }
-    let seen = client.channels[SHOWN].1;
+    let seen = client.channels[ALIAS].1;
     drop(page);
     other.dispatch(turn(SESSION, "t1", "say hello")).await;
     other.until("chat/turnComplete").await;
     let gone = "ahp-session:/gone";
     let cursors = json!([
-        cursor(SHOWN, seen),
-        cursor(SHOWN, seen),
+        cursor(ALIAS, seen),
+        cursor(ALIAS, seen),
         cursor(SESSION, seen),
         cursor(gone, 1),
         // Two ideas of where the chat is.
         cursor(&chat_of(SESSION), seen + 1),
-        cursor(&chat_of(SHOWN), seen),
+        cursor(&chat_of(ALIAS), seen),
     ]);
-    let mut page = Words::connect(&server).await;
+    let mut page = JsonClient::connect(&server).await;
     let back = json!({"clientId": "page", "subscriptions": cursors});
-    let result = page.ask("reconnect", back).await.unwrap();
+    let result = page.request("reconnect", back).await.unwrap();
     let outcomes = result["channels"].as_array().unwrap();
     let named = outcomes
         .iter()
         .map(|outcome| (outcome["channel"].clone(), outcome["kind"].clone()));
     let expected = [
-        (SHOWN, "replay"),
+        (ALIAS, "replay"),
         (SESSION, "replay"),
         (gone, "missing"),
         (&chat_of(SESSION), "snapshot"),
-        (&chat_of(SHOWN), "replay"),
+        (&chat_of(ALIAS), "replay"),
     ];
     let expected = expected.map(|(channel, kind)| (json!(channel), json!(kind)));
     assert_eq!(named.collect::<Vec<_>>(), expected);
     let missed = outcomes[0]["actions"].as_array().unwrap();
     assert!(!missed.is_empty());
-    assert!(missed.iter().all(|action| action["channel"] == SHOWN));
+    assert!(missed.iter().all(|action| action["channel"] == ALIAS));
     assert_eq!(outcomes[1]["actions"], json!([]));
-    assert_eq!(outcomes[3]["snapshot"]["resource"], chat_of(SHOWN));
+    assert_eq!(outcomes[3]["snapshot"]["resource"], chat_of(ALIAS));
     assert_eq!(outcomes[4]["actions"], json!([]));
 
     // It is one channel: what happens is told once, under the name of the window.
@@ -287,9 +287,9 @@ async fn each_name_of_a_channel_has_an_outcome() {
         .dispatch(json!({"channel": SESSION, "action": title}))
         .await;
     let told = page.until("session/titleChanged").await;
-    assert_eq!(told["channel"], SHOWN);
+    assert_eq!(told["channel"], ALIAS);
     let ping = json!({"channel": "ahp-root://"});
-    page.ask("ping", ping).await.unwrap();
+    page.request("ping", ping).await.unwrap();
     let titles = page
         .heard
         .iter()
@@ -301,7 +301,7 @@ async fn each_name_of_a_channel_has_an_outcome() {
 /// A window that agreed on an older version has no cursors: it was updated, and
 /// initializes on the same connection.
 #[tokio::test]
-async fn cursors_of_an_older_window_have_to_initialize() {
+async fn cursors_of_a_window_with_an_older_version_need_initialize() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     let _other = other(&server).await;
@@ -311,35 +311,35 @@ async fn cursors_of_an_older_window_have_to_initialize() {
             "clientInfo": {"name": "vscode-editor-window"},
         })
     };
-    let back = json!({"clientId": "page", "subscriptions": [cursor(SHOWN, 0)]});
-    let mut page = Words::connect(&server).await;
-    page.ask("initialize", hello("0.9.0")).await.unwrap();
-    let mut page = Words::connect(&server).await;
-    let refused = page.ask("reconnect", back.clone()).await;
+    let back = json!({"clientId": "page", "subscriptions": [cursor(ALIAS, 0)]});
+    let mut page = JsonClient::connect(&server).await;
+    page.request("initialize", hello("0.9.0")).await.unwrap();
+    let mut page = JsonClient::connect(&server).await;
+    let refused = page.request("reconnect", back.clone()).await;
     assert_eq!(refused.unwrap_err()["code"], -32008);
-    page.ask("initialize", hello("1.1.0")).await.unwrap();
-    let mut page = Words::connect(&server).await;
-    let result = page.ask("reconnect", back).await.unwrap();
-    assert_eq!(result["channels"][0]["snapshot"]["resource"], SHOWN);
+    page.request("initialize", hello("1.1.0")).await.unwrap();
+    let mut page = JsonClient::connect(&server).await;
+    let result = page.request("reconnect", back).await.unwrap();
+    assert_eq!(result["channels"][0]["snapshot"]["resource"], ALIAS);
     server.stop().await.unwrap();
 }
 
 /// Without entries the number for all channels tells the forms apart. The answer
 /// has the form of the request; an older version has one form only.
 #[tokio::test]
-async fn a_client_that_follows_nothing_is_answered_in_its_form() {
+async fn reconnect_without_subscriptions_is_answered_in_its_form() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
     for info in [Value::Null, json!({"name": "vscode-editor-window"})] {
         for version in ["1.1.0", "1.0.0", "0.9.0", "0.5.1"] {
-            let mut words = Words::connect(&server).await;
+            let mut json_client = JsonClient::connect(&server).await;
             let mut hello = json!({
                 "channel": "ahp-root://", "clientId": "c", "protocolVersions": [version],
             });
             if info.is_object() {
                 hello["clientInfo"] = info.clone();
             }
-            let welcome = words.ask("initialize", hello).await.unwrap();
+            let welcome = json_client.request("initialize", hello).await.unwrap();
             let forms = [
                 json!({"clientId": "c", "subscriptions": []}),
                 json!({"clientId": "c", "lastSeenServerSeq": welcome["serverSeq"], "subscriptions": []}),
@@ -347,8 +347,8 @@ async fn a_client_that_follows_nothing_is_answered_in_its_form() {
             ];
             let mut answers = Vec::new();
             for params in forms {
-                let mut words = Words::connect(&server).await;
-                let answer = words.ask("reconnect", params).await;
+                let mut json_client = JsonClient::connect(&server).await;
+                let answer = json_client.request("reconnect", params).await;
                 answers.push(answer.unwrap_or_else(|error| error["code"].clone()));
             }
             let cursors = match version {

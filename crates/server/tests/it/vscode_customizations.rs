@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use crate::customizing::{Room, write};
+use crate::customizations::{TestWorkspace, write};
 use crate::peer::Peer;
-use crate::raw::Raw;
-use crate::room::{SESSION, chat_uri};
+use crate::raw_messages::Raw;
+use crate::test_server::{SESSION, chat_uri};
 
 /// The plugin with everything that the editor has: the type of session and a
 /// hash of its folders.
@@ -46,18 +46,18 @@ impl Editor {
             heard: Vec::new(),
         };
         let hello = json!({"channel": "ahp-root://", "clientId": "editor", "protocolVersions": ["0.9.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1"], "initialSubscriptions": ["ahp-root://"]});
-        let hello = editor.ask("initialize", hello).await;
+        let hello = editor.request("initialize", hello).await;
         assert_eq!(hello["protocolVersion"], "0.9.0");
         editor
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    async fn request(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = self.asked;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.raw.say(&request.to_string()).await;
+        self.raw.send(&request.to_string()).await;
         loop {
-            let message = self.hear().await;
+            let message = self.receive().await;
             if message["id"] == id && message.get("method").is_none() {
                 assert_eq!(message.get("error"), None, "{method}");
                 return message["result"].clone();
@@ -68,12 +68,12 @@ impl Editor {
     async fn dispatch(&mut self, channel: &str, action: Value) {
         let params = json!({"channel": channel, "clientSeq": 0, "action": action});
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-        self.raw.say(&message.to_string()).await;
+        self.raw.send(&message.to_string()).await;
     }
 
     /// The next message. Requests of the host are answered.
-    async fn hear(&mut self) -> Value {
-        let message = self.raw.hear().await.unwrap();
+    async fn receive(&mut self) -> Value {
+        let message = self.raw.receive().await.unwrap();
         if let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) {
             let answer = self.serve(method, message["params"]["uri"].as_str().unwrap());
             let answer = match answer {
@@ -82,7 +82,7 @@ impl Editor {
                     json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32008, "message": "Unable to resolve nonexistent file"}})
                 }
             };
-            self.raw.say(&answer.to_string()).await;
+            self.raw.send(&answer.to_string()).await;
         }
         let action = &message["params"]["action"];
         self.heard
@@ -122,7 +122,7 @@ impl Editor {
 
     async fn until(&mut self, what: &str, holds: impl Fn(&Editor) -> bool) {
         while !holds(self) {
-            self.hear().await;
+            self.receive().await;
             assert!(self.heard.len() < 500, "{what}: {}", self.plugin);
         }
     }
@@ -131,9 +131,9 @@ impl Editor {
 /// CUS-3, CUS-7, CUS-8, CUS-14, CUS-15, at the version and with the fields that
 /// VS Code goes by. Names are such that a URI class writes them otherwise.
 #[tokio::test]
-async fn the_synced_data_of_vs_code_is_read_and_shown() {
-    let room = Room::new();
-    let server = room.serve(CustomizationSettings::default()).await;
+async fn the_synced_data_plugin_of_vs_code_is_loaded() {
+    let workspace = TestWorkspace::new();
+    let server = workspace.serve(CustomizationSettings::default()).await;
     let files = [
         (
             ".plugin/plugin.json",
@@ -162,15 +162,17 @@ async fn the_synced_data_of_vs_code_is_read_and_shown() {
         ),
     ];
     let mut editor = Editor::join(&server, &files).await;
-    let folder = format!("file://{}", room.project.path().display());
+    let folder = format!("file://{}", workspace.project.path().display());
     let bundle = json!({"type": "plugin", "id": BUNDLE, "uri": BUNDLE, "name": "VS Code Synced Data", "nonce": "-1592217204", "_meta": {"mcpDefaultCwds": {"docs": null}}, "enablement": [{"kind": "global", "enabled": true}], "childEnablement": {"docs": [{"kind": "global", "enabled": false}]}});
     let active = json!({"clientId": "editor", "tools": [], "customizations": [bundle]});
     let create = json!({"channel": SESSION, "provider": "scripted", "workingDirectories": [folder], "activeClient": active});
-    editor.ask("createSession", create).await;
-    let state = editor.ask("subscribe", json!({"channel": SESSION})).await;
+    editor.request("createSession", create).await;
+    let state = editor
+        .request("subscribe", json!({"channel": SESSION}))
+        .await;
     editor.state = state["snapshot"]["state"].clone();
     editor
-        .ask("subscribe", json!({"channel": chat_uri()}))
+        .request("subscribe", json!({"channel": chat_uri()}))
         .await;
     // Equal to what was published, or VS Code publishes it again.
     assert_eq!(editor.state["activeClients"], json!([active]));
@@ -231,17 +233,17 @@ async fn the_synced_data_of_vs_code_is_read_and_shown() {
 /// RES-15: VS Code reads the file of a skill before it sends `/name`, and lists
 /// the folders of a plugin, wherever these are. CUS-19: not what would run.
 #[tokio::test]
-async fn files_of_skills_can_be_read_wherever_they_are() {
-    let room = Room::new();
+async fn files_of_skills_are_readable_in_any_location() {
+    let workspace = TestWorkspace::new();
     let package = tempfile::tempdir().unwrap();
     let root = package.path().join("plugin");
     write(&root, "skills/deploy/SKILL.md", "Deploy it.");
     let command = r#"{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "secret"}}}}"#;
     write(&root, ".mcp.json", command);
     let source = PluginSource::Path(root.clone());
-    let mine = room.write_at_home(".agents/skills/mine/SKILL.md", "Mine.");
-    let other = room.write_at_home(".ssh/id", "secret");
-    let server = room
+    let mine = workspace.write_at_home(".agents/skills/mine/SKILL.md", "Mine.");
+    let other = workspace.write_at_home(".ssh/id", "secret");
+    let server = workspace
         .serve(CustomizationSettings {
             plugins: vec![ConfiguredPlugin {
                 source,
@@ -252,17 +254,17 @@ async fn files_of_skills_can_be_read_wherever_they_are() {
         .await;
     let mut peer = Peer::join(&server, "editor").await;
     let at = |path: &std::path::Path| json!({"channel": "ahp-root://", "uri": format!("file://{}", path.display())});
-    let refused = peer.ask("resourceRead", at(&mine)).await.unwrap_err();
+    let refused = peer.request("resourceRead", at(&mine)).await.unwrap_err();
     assert_eq!(refused["code"], -32009, "no session shows it");
-    peer.open(room.project.path()).await;
+    peer.open(workspace.project.path()).await;
     peer.until("the skills", |peer| {
         peer.customization("mine").is_some() && peer.customization("deploy").is_some()
     })
     .await;
     let uri = peer.customization("mine").unwrap()["uri"].clone();
     let read = json!({"channel": "ahp-root://", "uri": uri, "encoding": "base64"});
-    assert!(peer.ask("resourceRead", read).await.is_ok());
-    let listed = peer.ask("resourceList", at(&root.join("skills"))).await;
+    assert!(peer.request("resourceRead", read).await.is_ok());
+    let listed = peer.request("resourceList", at(&root.join("skills"))).await;
     assert_eq!(
         listed.unwrap()["entries"],
         json!([{"name": "deploy", "type": "directory"}])
@@ -273,7 +275,7 @@ async fn files_of_skills_can_be_read_wherever_they_are() {
         ("resourceRead", &other),
         ("resourceDelete", &mine),
     ] {
-        let refused = peer.ask(method, at(path)).await.unwrap_err();
+        let refused = peer.request(method, at(path)).await.unwrap_err();
         assert_eq!(refused["code"], -32009, "{method} {}", path.display());
     }
     server.stop().await.unwrap();

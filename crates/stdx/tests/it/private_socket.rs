@@ -8,7 +8,7 @@ use agenthost_stdx::private_socket::bind;
 use crate::give_away;
 
 #[test]
-fn a_socket_is_private_and_goes_with_its_owner() {
+fn a_socket_is_private_and_removed_with_its_owner() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let (listener, file) = bind(&path).unwrap();
@@ -34,7 +34,7 @@ fn a_stale_socket_is_replaced() {
 }
 
 #[test]
-fn nothing_but_an_own_socket_is_replaced() {
+fn only_an_own_stale_socket_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
     fs::write(&victim, "victim").unwrap();

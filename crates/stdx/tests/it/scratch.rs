@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use agenthost_stdx::scratch::ScratchSpace;
 
 #[test]
-fn a_directory_goes_with_its_owner() {
+fn a_directory_is_removed_with_its_owner() {
     let folder = tempfile::tempdir().unwrap();
     let scratch = ScratchSpace::in_directory(&folder.path().join("tmp")).unwrap();
     let made = scratch.create_directory().unwrap();
@@ -16,7 +16,7 @@ fn a_directory_goes_with_its_owner() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_swept() {
+fn directories_of_a_killed_process_are_swept() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("tmp");
     let scratch = ScratchSpace::in_directory(&root).unwrap();
@@ -29,7 +29,7 @@ fn what_a_killed_process_left_is_swept() {
 }
 
 #[test]
-fn a_directory_for_sockets_is_short_and_swept_wherever_it_is() {
+fn a_socket_directory_has_a_short_path_and_is_swept() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("long".repeat(30));
     let scratch = ScratchSpace::in_directory(&root).unwrap();

@@ -7,13 +7,13 @@ use agenthost_store::{Durability, Store, StoreError};
 use crate::driver::Driver;
 
 #[test]
-fn a_second_host_is_told_who_has_the_directory() {
+fn a_directory_in_use_is_an_error_with_the_process_id() {
     let directory = tempfile::tempdir().unwrap();
     let first = Driver::ready(directory.path());
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     let expected = format!(
-        "data directory `{}` is in use by process {}\nhint: `agenthost attach` joins its sessions; \
-         `--data-dir` uses another directory",
+        "data directory `{}` is in use by process {}\nhint: `agenthost stop` ends that host; \
+         `agenthost attach` joins its sessions",
         directory.path().display(),
         std::process::id()
     );
@@ -34,7 +34,7 @@ fn the_directory_is_private() {
 /// A new data directory is hidden from git, because it may be inside a project. A directory that
 /// has other files is not: a project must not be hidden.
 #[test]
-fn git_looks_away_from_what_is_ours() {
+fn a_new_data_directory_is_ignored_by_git() {
     let ours = tempfile::tempdir().unwrap();
     drop(Store::open(ours.path(), Durability::Process).unwrap());
     let ignored = std::fs::read_to_string(ours.path().join(".gitignore")).unwrap();
@@ -47,7 +47,7 @@ fn git_looks_away_from_what_is_ours() {
 
 /// A damaged database is copied and left in place; the host never silently starts with a new one.
 #[test]
-fn a_damaged_database_is_set_aside_and_said_so() {
+fn a_damaged_database_is_copied_and_reported() {
     let directory = tempfile::tempdir().unwrap();
     drop(Driver::ready(directory.path()));
     let database = directory.path().join("agenthost.db");
@@ -67,7 +67,7 @@ fn a_damaged_database_is_set_aside_and_said_so() {
 }
 
 #[test]
-fn a_database_of_a_newer_version_is_left_alone() {
+fn a_database_of_a_newer_version_is_rejected_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     drop(Driver::ready(directory.path()));
     let database = directory.path().join("agenthost.db");
@@ -77,14 +77,14 @@ fn a_database_of_a_newer_version_is_left_alone() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database version 99 is too new: this agenthost reads up to version 7\n\
+        "database version 99 is too new: this agenthost reads up to version 8\n\
          hint: use a newer agenthost"
     );
 }
 
 /// A row that can't be read is reported, and the rest is loaded.
 #[test]
-fn a_row_that_can_not_be_read_is_named() {
+fn an_unreadable_row_is_reported_by_name() {
     let directory = tempfile::tempdir().unwrap();
     drop(Driver::ready(directory.path()));
     let database = directory.path().join("agenthost.db");
@@ -114,7 +114,7 @@ fn a_row_that_can_not_be_read_is_named() {
 
 /// Pages that are overwritten are detected when they are read, not before.
 #[test]
-fn damage_in_the_middle_is_set_aside_too() {
+fn damaged_pages_are_detected_when_they_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(directory.path());
     for turn in 0..200 {
@@ -143,7 +143,7 @@ fn damage_in_the_middle_is_set_aside_too() {
 
 /// A missing database is an error; the host never silently starts with a new one.
 #[test]
-fn a_database_that_is_gone_is_missed() {
+fn a_missing_database_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     drop(Driver::ready(directory.path()));
     let database = directory.path().join("agenthost.db");
@@ -161,7 +161,7 @@ fn a_database_that_is_gone_is_missed() {
 
 /// SQLite's write-ahead log is checkpointed, so that it does not grow without limit.
 #[test]
-fn the_write_ahead_log_is_used_again() {
+fn the_write_ahead_log_is_checkpointed() {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(directory.path());
     let wal = directory.path().join("agenthost.db-wal");

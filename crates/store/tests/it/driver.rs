@@ -6,8 +6,8 @@ use std::path::Path;
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::resource::uris;
 use agenthost_core::{
-    ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env, Host, HostConfig, Input,
-    LoadExtent, PeerIdentity, Principal, StoreWrite,
+    AgentCatalog, ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env, Host, HostConfig,
+    Input, LoadExtent, PeerIdentity, Principal, StoreWrite,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -38,21 +38,23 @@ fn config() -> HostConfig {
             version: None,
             title: None,
         },
-        agents: vec![AgentInfo {
-            provider: "shell".into(),
-            display_name: "Shell".to_owned(),
-            description: String::new(),
-            models: Vec::new(),
-            protected_resources: None,
-            customizations: None,
-            capabilities: None,
-        }],
-        schemas: BTreeMap::new(),
-        forbidden_values: BTreeMap::new(),
+        catalog: AgentCatalog {
+            agents: vec![AgentInfo {
+                provider: "shell".into(),
+                display_name: "Shell".to_owned(),
+                description: String::new(),
+                models: Vec::new(),
+                protected_resources: None,
+                customizations: None,
+                capabilities: None,
+            }],
+            ..AgentCatalog::default()
+        },
         granted_roots: Vec::new(),
         default_directory: None,
-        customizable: None,
         grace_period: Millis(30_000),
+        client_retention: Millis(24 * 60 * 60 * 1_000),
+        max_remembered_clients: 1_000,
         max_subscriptions: 100,
         max_sessions: 100,
     }
@@ -211,9 +213,28 @@ impl Driver {
     }
 
     pub(crate) fn stream(&mut self, turn: &str, text: &str) {
-        self.agent_action(&format!(
-            r#"{{"type":"chat/delta","turnId":"{turn}","partId":"p","content":"{text}"}}"#
-        ));
+        self.agent_action(&delta(turn, text));
+    }
+
+    /// Streams text without storing it. Returns what is to be stored.
+    pub(crate) fn writes_of_stream(&mut self, turn: &str, text: &str) -> Vec<StoreWrite> {
+        let Ok(Action::Chat(action)) = wire::from_str(&delta(turn, text)) else {
+            panic!("not of a chat");
+        };
+        self.steps += 1;
+        let env = Env {
+            now: NOW,
+            nonce: self.steps,
+        };
+        let event = AgentEvent::Chat {
+            chat: chat(),
+            action: Box::new(action),
+        };
+        let mut out = Effects::default();
+        let session = session();
+        self.host
+            .step(&env, Input::Agent { session, event }, &mut out);
+        out.writes
     }
 
     /// Checks that the store and the host have the same states.
@@ -240,6 +261,10 @@ impl Driver {
         };
         serde_json::to_string(&*chat).unwrap()
     }
+}
+
+fn delta(turn: &str, text: &str) -> String {
+    format!(r#"{{"type":"chat/delta","turnId":"{turn}","partId":"p","content":"{text}"}}"#)
 }
 
 fn last_seq(writes: &[StoreWrite]) -> Option<ServerSeq> {

@@ -15,7 +15,7 @@ type History = BTreeMap<u64, u64>;
 
 /// A client with a client id of its own.
 #[derive(Clone)]
-struct Seen {
+struct SeenClient {
     last: u64,
     history: History,
     /// The epoch in which the client attached, as its record in that history has it.
@@ -39,7 +39,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn no_client_is_taken_for_one_of_another_history() {
+fn clients_of_another_history_are_recognized() {
     let (mut replays, mut snapshots, mut restores) = (0, 0, 0);
     for seed in 0..40 {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -51,7 +51,7 @@ fn no_client_is_taken_for_one_of_another_history() {
         // The epoch in which each client last attached, as the log has it.
         let mut records: BTreeMap<usize, u64> = BTreeMap::new();
         let mut backup: Option<(History, BTreeMap<usize, u64>)> = None;
-        let mut clients: Vec<Option<Seen>> = vec![None; 4];
+        let mut clients: Vec<Option<SeenClient>> = vec![None; 4];
         let mut written = 0;
         for _ in 0..120 {
             match rng.u8(..10) {
@@ -97,7 +97,7 @@ fn no_client_is_taken_for_one_of_another_history() {
                     }
                     let attached = epochs.current.0;
                     records.insert(index, attached);
-                    clients[index] = Some(Seen {
+                    clients[index] = Some(SeenClient {
                         last: seq,
                         history: history.clone(),
                         attached,
@@ -117,7 +117,7 @@ fn no_client_is_taken_for_one_of_another_history() {
 }
 
 #[test]
-fn an_old_database_goes_on_with_an_epoch_of_its_own() {
+fn a_database_without_epochs_gets_a_new_one() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(directory.path(), Durability::Process).unwrap();
     // Written like a host without epochs did.
@@ -138,7 +138,7 @@ fn an_old_database_goes_on_with_an_epoch_of_its_own() {
 }
 
 #[test]
-fn a_clock_that_stands_still_still_moves_numbers_on() {
+fn sequence_numbers_increase_with_a_stopped_clock() {
     let directory = tempfile::tempdir().unwrap();
     let mut last = 0;
     for _ in 0..5 {

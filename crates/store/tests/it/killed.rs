@@ -33,7 +33,7 @@ fn writer() {
 }
 
 #[test]
-fn what_was_seen_survives_a_kill() {
+fn acknowledged_changes_survive_a_kill() {
     let directory = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for round in 0..12 {

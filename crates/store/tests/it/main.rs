@@ -6,11 +6,15 @@
     reason = "a test fails by panicking"
 )]
 
+mod checked;
+mod clients;
 mod damage;
 mod driver;
+mod environments;
 mod epochs;
+mod full;
 mod killed;
-mod memory;
-mod older;
-mod removed;
+mod legacy_rows;
+mod reload;
+mod removed_sessions;
 mod turns;

@@ -36,7 +36,7 @@ fn database(directory: &Path) -> Connection {
 }
 
 #[test]
-fn a_long_chat_is_read_from_its_end() {
+fn the_tail_of_a_long_chat_is_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(directory.path());
     turns(&mut driver, 0..200);
@@ -105,7 +105,7 @@ fn a_turn_is_written_once() {
 
 /// Turns that were cut off stay removed, whether or not a snapshot has been written since.
 #[test]
-fn cutting_a_chat_off_cuts_its_rows() {
+fn truncating_a_chat_removes_its_rows() {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(directory.path());
     turns(&mut driver, 0..120);
@@ -141,7 +141,7 @@ fn cutting_a_chat_off_cuts_its_rows() {
 
 /// A database of the first version, with turns inside the states, is migrated.
 #[test]
-fn an_old_database_is_brought_up_to_date() {
+fn a_database_of_the_first_version_is_migrated() {
     let first = tempfile::tempdir().unwrap();
     let mut driver = Driver::ready(first.path());
     turns(&mut driver, 0..60);

@@ -37,7 +37,11 @@ pub(super) fn tool_page(number: usize) -> ListToolsResult {
 
 fn build_tool(name: &str) -> Tool {
     let title = (name == "image").then_some("Show an image");
-    let app = (name == "image").then(|| json!({"ui": {"resourceUri": "ui://image"}}));
+    let app = match name {
+        "image" => Some(json!({"ui": {"resourceUri": "ui://image"}})),
+        "variable" => Some(json!({"ui": {"visibility": ["model"]}})),
+        _ => None,
+    };
     let listed = json!({
         "name": name,
         "title": title,

@@ -28,7 +28,7 @@ fn completion(messages: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_last_order_of_the_user_counts() {
+async fn the_last_instruction_of_the_user_is_executed() {
     let model = FakeModel::start(None).await.unwrap();
     let path = "/v1/chat/completions";
     let said = completion(json!([
@@ -56,7 +56,7 @@ async fn the_last_order_of_the_user_counts() {
 }
 
 #[tokio::test]
-async fn it_remembers_what_it_was_sent_and_nothing_else() {
+async fn the_model_remembers_only_the_messages_of_the_request() {
     let model = FakeModel::start(None).await.unwrap();
     let path = "/v1/chat/completions";
     let recall = json!({"role": "user", "content": "recall: heron"});
@@ -68,7 +68,7 @@ async fn it_remembers_what_it_was_sent_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn each_way_to_speak_has_text_thoughts_and_calls() {
+async fn each_api_has_text_reasoning_and_tool_calls() {
     let model = FakeModel::start(None).await.unwrap();
     let schema = json!({"type": "object", "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}}});
     for (order, wanted) in [

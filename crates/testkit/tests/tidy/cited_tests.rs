@@ -83,7 +83,7 @@ fn tests_that_pages_name_exist() {
 }
 
 #[test]
-fn tests_are_found_in_rows() {
+fn cited_tests_are_parsed_from_rows() {
     let row = "| a | b | server: `page::x`, `auth`; `web/tests/a.mjs`; cli: `devices` (by hand) |";
     let test = |crate_name, path| CitedTest { crate_name, path };
     let expected = [

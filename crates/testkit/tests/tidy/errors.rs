@@ -262,7 +262,7 @@ fn matches_on_protocol_enums_are_exhaustive() {
 }
 
 #[test]
-fn errors_and_statements_are_read() {
+fn error_types_and_statements_are_parsed() {
     assert_eq!(error_type("Vec<(u8, u8)>, String> {"), Some("String"));
     assert_eq!(
         error_type("Box<dyn Fn(u8) -> u8>, Refusal>"),

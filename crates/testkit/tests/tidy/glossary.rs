@@ -96,7 +96,7 @@ fn types_of_the_glossary_exist() {
 }
 
 #[test]
-fn spans_of_the_glossary_are_told_apart() {
+fn paths_and_types_of_the_glossary_are_distinguished() {
     let root = workspace_root();
     let path = |span| named_path(&root, span);
     assert_eq!(path("core/src/host.rs"), Some(true));

@@ -166,7 +166,7 @@ fn the_page_names_the_tests_of_each_obligation() {
 
 /// Prints the ids; run it with `--nocapture`. A test can cover an obligation without naming it.
 #[test]
-fn obligations_that_no_test_names_are_listed() {
+fn obligations_without_a_test_are_printed() {
     let mut tested = BTreeSet::new();
     for source in &WORKSPACE.files {
         let is_test = source.path.contains("/tests/") || source.is_test_file;
@@ -185,7 +185,7 @@ fn obligations_that_no_test_names_are_listed() {
 }
 
 #[test]
-fn ids_are_told_from_other_names() {
+fn obligation_ids_are_recognized() {
     let id = |prefix: &str, number: &str| format!("{prefix}-{number}");
     let text = format!(
         "({}) UTF-8 {} {} {} see-{}",

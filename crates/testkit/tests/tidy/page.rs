@@ -8,7 +8,14 @@ use sha2::{Digest, Sha256};
 use crate::{read, relative_path, workspace_root};
 
 /// Crates that the WebAssembly core is built from.
-const CRATES: &[&str] = &["client", "page", "protocol", "protocol-derive", "view"];
+const CRATES: &[&str] = &[
+    "client",
+    "frontend",
+    "page",
+    "protocol",
+    "protocol-derive",
+    "view",
+];
 
 /// Files beside the folders `web/src` and `web/public`.
 const WEB_FILES: &[&str] = &[

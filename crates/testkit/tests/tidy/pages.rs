@@ -159,7 +159,7 @@ fn pages_name_the_actor() {
 }
 
 #[test]
-fn anchors_follow_the_rule_of_the_forge() {
+fn heading_anchors_follow_the_rules_of_github() {
     let page = "# One, two & `three_four`\n```\n# no heading\n```\n| <a id=\"dsp-6\"></a>\n";
     let found: Vec<_> = anchors(page).into_iter().collect();
     assert_eq!(found, ["dsp-6", "one-two--three_four"]);

@@ -225,12 +225,12 @@ fn comments_use_terms_of_the_field() {
 }
 
 #[test]
-fn docs_are_no_riddles() {
+fn docs_avoid_pronouns_as_subjects() {
     check(Measure::RiddleDocs);
 }
 
 #[test]
-fn docs_say_more_than_a_name() {
+fn docs_do_not_repeat_the_name() {
     check(Measure::ThinDocs);
 }
 

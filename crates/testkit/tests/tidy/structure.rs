@@ -148,7 +148,7 @@ fn folders_are_grouped_by_subject() {
 }
 
 #[test]
-fn the_largest_folder_can_be_overseen() {
+fn the_number_of_files_in_a_folder_is_limited() {
     check(Measure::LargestFolder);
 }
 

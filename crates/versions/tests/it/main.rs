@@ -7,14 +7,15 @@
     reason = "a test fails by panicking"
 )]
 
-mod older;
 mod round_trips;
-mod seeds;
+mod specification_facts;
+mod test_client;
+mod two_chat_session;
 mod v0_1;
 mod v0_2;
 mod v0_3;
 mod v0_4;
-mod v0_4_choices;
+mod v0_4_selections;
 mod v0_5_0;
 mod v0_5_1;
 mod v0_5_2;
@@ -22,4 +23,3 @@ mod v0_6;
 mod v0_7;
 mod v0_8;
 mod v0_9;
-mod worlds;

@@ -4,7 +4,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-use crate::worlds::{TestClient, chat_with};
+use crate::test_client::{TestClient, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -70,7 +70,7 @@ fn of_sessions() -> Vec<Json> {
 }
 
 #[test]
-fn what_is_said_comes_back() {
+fn actions_are_echoed_as_they_were_sent() {
     let session = json!({
         "provider": "p", "title": "", "status": 8, "lifecycle": "ready", "activeClients": [],
         "chats": [], "defaultChat": CHAT,
@@ -79,15 +79,15 @@ fn what_is_said_comes_back() {
     chat["activeTurn"]["message"]["model"] = json!({ "id": "m" });
     for release in RELEASES {
         let mut client = TestClient::of(*release)
-            .knows(CHAT, Some(SESSION), &chat)
-            .knows(SESSION, None, &session);
+            .with_channel(CHAT, Some(SESSION), &chat)
+            .with_channel(SESSION, None, &session);
         for (channel, actions) in [(CHAT, of_chats()), (SESSION, of_sessions())] {
             let before = client.scene.channels.iter();
             let mut before = before.filter(|(uri, ..)| uri.as_str() == channel);
             client.before = before.next().map(|(_, _, state)| state.clone());
             for said in actions {
-                let (up, action) = client.says(channel, said.clone());
-                let heard = client.hears(&up, &action);
+                let (up, action) = client.upgrade_action(channel, said.clone());
+                let heard = client.downgrade_action(&up, &action);
                 assert_eq!(heard, [(Some(channel.to_owned()), said)], "{release:?}");
             }
         }

@@ -7,8 +7,8 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonCall, JsonDispatch, VersionChain};
 use serde_json::json;
 
-use crate::older::{CHAT, SESSION, WORKER, follower, session};
-use crate::worlds::TestClient;
+use crate::test_client::TestClient;
+use crate::two_chat_session::{CHAT, SESSION, WORKER, follower, session};
 
 const TERMINAL: &str = "ahp-terminal:/t";
 
@@ -23,32 +23,44 @@ fn notified(client: &TestClient, method: &str, params: Json) -> Vec<(String, Jso
 }
 
 #[test]
-fn an_action_says_what_it_is_about() {
+fn an_action_has_the_uri_of_its_channel_in_a_field() {
     let client = follower(Release::V0_1);
     let delta = json!({ "type": "chat/delta", "turnId": "t", "partId": "p", "content": "x" });
     let told = json!({
         "type": "session/delta", "turnId": "t", "partId": "p", "content": "x", "session": SESSION,
     });
-    assert_eq!(client.hears(CHAT, &delta), [(None, told)]);
-    assert_eq!(client.hears(WORKER, &delta)[0].1["session"], WORKER);
+    assert_eq!(client.downgrade_action(CHAT, &delta), [(None, told)]);
+    assert_eq!(
+        client.downgrade_action(WORKER, &delta)[0].1["session"],
+        WORKER
+    );
 
     let data = json!({ "type": "terminal/data", "data": "x" });
     let told = json!({ "type": "terminal/data", "data": "x", "terminal": TERMINAL });
-    assert_eq!(client.hears(TERMINAL, &data), [(None, told)]);
+    assert_eq!(client.downgrade_action(TERMINAL, &data), [(None, told)]);
 
     let sessions = json!({ "type": "root/activeSessionsChanged", "activeSessions": 2 });
-    assert_eq!(client.hears("ahp-root://", &sessions), [(None, sessions)]);
+    assert_eq!(
+        client.downgrade_action("ahp-root://", &sessions),
+        [(None, sessions)]
+    );
 }
 
 #[test]
-fn changes_and_watches_are_not_told_of() {
+fn changeset_and_watch_actions_are_dropped() {
     let client = follower(Release::V0_1);
     let cleared = json!({ "type": "changeset/cleared" });
-    assert_eq!(client.hears("ahp-session:/s/changeset/x", &cleared), []);
+    assert_eq!(
+        client.downgrade_action("ahp-session:/s/changeset/x", &cleared),
+        []
+    );
     let changesets = json!({ "type": "session/changesetsChanged" });
-    assert_eq!(client.hears(SESSION, &changesets), []);
+    assert_eq!(client.downgrade_action(SESSION, &changesets), []);
     let watched = json!({ "type": "resourceWatch/changed", "changes": { "items": [] } });
-    assert_eq!(client.hears("ahp-resource-watch:/1", &watched), []);
+    assert_eq!(
+        client.downgrade_action("ahp-resource-watch:/1", &watched),
+        []
+    );
     let chain = VersionChain::for_release(Release::V0_1);
     for kind in ChannelKind::ALL {
         let followed = matches!(
@@ -63,9 +75,9 @@ fn changes_and_watches_are_not_told_of() {
 }
 
 #[test]
-fn what_is_said_is_about_what_is_in_it() {
+fn the_channel_of_an_action_is_read_from_its_fields() {
     let client = follower(Release::V0_1);
-    let (channel, said) = client.says(
+    let (channel, said) = client.upgrade_action(
         "",
         json!({
             "type": "session/turnStarted", "session": SESSION, "turnId": "t",
@@ -77,11 +89,11 @@ fn what_is_said_is_about_what_is_in_it() {
     assert_eq!(said["message"]["text"], "Hello");
     assert_eq!(said.get("session"), None);
     let input = json!({ "type": "terminal/input", "terminal": TERMINAL, "data": "x" });
-    let (channel, said) = client.says("", input);
+    let (channel, said) = client.upgrade_action("", input);
     assert_eq!(channel, TERMINAL);
     assert_eq!(said, json!({ "type": "terminal/input", "data": "x" }));
     let config = json!({ "type": "root/configChanged", "config": { "a": 1 } });
-    assert_eq!(client.says("", config).0, "ahp-root://");
+    assert_eq!(client.upgrade_action("", config).0, "ahp-root://");
 
     let mut nowhere = JsonDispatch {
         channel: String::new(),
@@ -95,7 +107,7 @@ fn what_is_said_is_about_what_is_in_it() {
 }
 
 #[test]
-fn every_action_of_a_client_comes_back_as_it_was() {
+fn every_client_action_survives_a_round_trip() {
     let client = follower(Release::V0_1);
     let message = json!({
         "text": "Hello",
@@ -124,18 +136,18 @@ fn every_action_of_a_client_comes_back_as_it_was() {
     for said in said {
         let mut said = said;
         said["session"] = json!(SESSION);
-        let (channel, mut meant) = client.says("", said.clone());
+        let (channel, mut meant) = client.upgrade_action("", said.clone());
         if said["type"] == "session/turnStarted" {
             meant["startedAt"] = json!("2026-01-01T00:00:00Z");
         }
-        let (_, mut echo) = client.hears(&channel, &meant).remove(0);
+        let (_, mut echo) = client.downgrade_action(&channel, &meant).remove(0);
         echo.as_object_mut().unwrap().remove("startedAt");
         assert_eq!(echo, said);
     }
 }
 
 #[test]
-fn notifications_come_in_one() {
+fn notifications_are_wrapped_in_one_method() {
     let client = follower(Release::V0_1);
     let removed = json!({ "channel": "ahp-root://", "session": SESSION });
     let told = json!({ "notification": { "type": "notify/sessionRemoved", "session": SESSION } });
@@ -155,9 +167,9 @@ fn notifications_come_in_one() {
 }
 
 #[test]
-fn the_handshake_is_a_number_and_addresses_are_the_client_s() {
+fn the_handshake_has_a_numeric_version_and_client_uris() {
     let mut client = follower(Release::V0_1);
-    let (_, asked) = client.asks(
+    let (_, asked) = client.upgrade_request(
         "initialize",
         json!({
             "protocolVersion": 1, "clientId": "c",
@@ -186,10 +198,10 @@ fn the_handshake_is_a_number_and_addresses_are_the_client_s() {
 }
 
 #[test]
-fn parameters_are_about_a_resource_a_session_or_a_terminal() {
+fn the_channel_of_a_request_is_read_from_its_parameters() {
     let client = follower(Release::V0_1);
     let about = |method: &str, params: Json| {
-        let (_, asked) = client.asks(method, params);
+        let (_, asked) = client.upgrade_request(method, params);
         asked["channel"].as_str().unwrap().to_owned()
     };
     let root = json!({ "resource": "agenthost:/root" });
@@ -216,7 +228,7 @@ fn parameters_are_about_a_resource_a_session_or_a_terminal() {
     );
     assert_eq!(about("listSessions", json!({})), "ahp-root://");
     let token = json!({ "resource": "https://api", "token": "t" });
-    let (_, asked) = client.asks("authenticate", token);
+    let (_, asked) = client.upgrade_request("authenticate", token);
     assert_eq!(asked["resource"], "https://api");
     let mut call = JsonCall {
         method: "subscribe".to_owned(),
@@ -230,8 +242,10 @@ fn parameters_are_about_a_resource_a_session_or_a_terminal() {
 }
 
 #[test]
-fn attachments_are_addresses() {
-    let state = follower(Release::V0_1).sees(SESSION, &session()).unwrap();
+fn attachments_are_downgraded_to_uris() {
+    let state = follower(Release::V0_1)
+        .downgrade_state(SESSION, &session())
+        .unwrap();
     assert_eq!(
         state["turns"][0]["userMessage"]["attachments"],
         json!([
@@ -243,9 +257,9 @@ fn attachments_are_addresses() {
 }
 
 #[test]
-fn customizations_are_references() {
+fn customizations_are_downgraded_to_references() {
     let client = follower(Release::V0_1);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     let all = json!([{
         "customization": { "uri": "file:///plugins/p", "displayName": "P" },
         "enabled": true, "status": "degraded", "statusMessage": "no hooks here",
@@ -253,7 +267,7 @@ fn customizations_are_references() {
     assert_eq!(state["customizations"], all);
 
     let removed = json!({ "type": "session/customizationRemoved", "id": "old" });
-    let heard = client.hears(SESSION, &removed);
+    let heard = client.downgrade_action(SESSION, &removed);
     let told = json!({
         "type": "session/customizationsChanged", "customizations": all, "session": SESSION,
     });
@@ -264,7 +278,7 @@ fn customizations_are_references() {
         "customizations": [session()["customizations"][0]],
     });
     let agents = json!({ "type": "root/agentsChanged", "agents": [agent] });
-    let heard = client.hears("ahp-root://", &agents);
+    let heard = client.downgrade_action("ahp-root://", &agents);
     assert_eq!(
         heard[0].1["agents"][0]["customizations"],
         json!([{ "uri": "file:///plugins/p", "displayName": "P" }])
@@ -272,15 +286,15 @@ fn customizations_are_references() {
 }
 
 #[test]
-fn a_customization_is_switched_by_its_address() {
+fn a_customization_is_toggled_by_uri() {
     let client = follower(Release::V0_1);
     let switched = json!({
         "type": "session/customizationToggled", "session": SESSION, "uri": "file:///plugins/p",
         "enabled": false,
     });
-    let (_, said) = client.says("", switched.clone());
+    let (_, said) = client.upgrade_action("", switched.clone());
     assert_eq!(said["id"], "p");
-    let (_, said) = client.says(
+    let (_, said) = client.upgrade_action(
         "",
         json!({
             "type": "session/customizationToggled", "session": SESSION, "uri": "virtual://mine",
@@ -293,7 +307,7 @@ fn a_customization_is_switched_by_its_address() {
         let action = json!({
             "type": "session/customizationToggled", "id": id, "enablement": enablement,
         });
-        client.hears(SESSION, &action)
+        client.downgrade_action(SESSION, &action)
     };
     let heard = toggled("p");
     assert_eq!(heard[0].1["uri"], "file:///plugins/p");
@@ -305,11 +319,11 @@ fn a_customization_is_switched_by_its_address() {
 /// Several customizations of a folder can have the same URI. 0.1 identifies customizations by URI,
 /// so the downgrade makes the URIs unique.
 #[test]
-fn customizations_of_one_address_are_told_apart() {
+fn customizations_with_the_same_uri_get_unique_uris() {
     let one = |id: &str| json!({ "type": "directory", "id": id, "uri": "file:///w", "name": id, "contents": "rule", "writable": false, "enabled": true });
     let mut session = session();
     session["customizations"] = json!([one("a b"), one("c"), session["customizations"][0]]);
-    let client = TestClient::of(Release::V0_1).knows(SESSION, None, &session);
+    let client = TestClient::of(Release::V0_1).with_channel(SESSION, None, &session);
     let addresses = |customizations: &Json| -> Vec<String> {
         let customizations = customizations.as_array().unwrap().iter();
         let uri = |one: &Json| one["customization"]["uri"].as_str().unwrap().to_owned();
@@ -319,37 +333,37 @@ fn customizations_of_one_address_are_told_apart() {
             .collect()
     };
     let expected = ["file:///w#a%20b", "file:///w#c", "file:///plugins/p"];
-    let state = client.sees(SESSION, &session).unwrap();
+    let state = client.downgrade_state(SESSION, &session).unwrap();
     assert_eq!(addresses(&state["customizations"]), expected);
     let changed = json!({
         "type": "session/customizationsChanged", "customizations": session["customizations"],
     });
-    let heard = client.hears(SESSION, &changed);
+    let heard = client.downgrade_action(SESSION, &changed);
     assert_eq!(addresses(&heard[0].1["customizations"]), expected);
     let removed = json!({ "type": "session/customizationRemoved", "id": "old" });
-    let heard = client.hears(SESSION, &removed);
+    let heard = client.downgrade_action(SESSION, &removed);
     assert_eq!(addresses(&heard[0].1["customizations"]), expected);
     for (id, uri) in ["a b", "c", "p"].into_iter().zip(expected) {
         let toggled = json!({
             "type": "session/customizationToggled", "id": id,
             "enablement": [{ "kind": "session", "enabled": false }],
         });
-        assert_eq!(client.hears(SESSION, &toggled)[0].1["uri"], uri);
+        assert_eq!(client.downgrade_action(SESSION, &toggled)[0].1["uri"], uri);
         let switched = json!({
             "type": "session/customizationToggled", "session": SESSION, "uri": uri,
             "enabled": false,
         });
-        assert_eq!(client.says("", switched).1["id"], id);
+        assert_eq!(client.upgrade_action("", switched).1["id"], id);
     }
 }
 
 #[test]
-fn a_client_s_reference_is_a_plugin() {
+fn a_client_reference_is_upgraded_to_a_plugin() {
     let reference = json!({
         "uri": "virtual://mine", "displayName": "Mine", "description": "It is mine",
         "nonce": "1",
     });
-    let (_, asked) = follower(Release::V0_1).asks(
+    let (_, asked) = follower(Release::V0_1).upgrade_request(
         "createSession",
         json!({
             "session": "copilot:/1",
@@ -366,9 +380,9 @@ fn a_client_s_reference_is_a_plugin() {
 }
 
 #[test]
-fn a_notification_is_text_with_a_name_that_lasts() {
+fn a_system_notification_is_a_markdown_part_with_a_stable_id() {
     let client = follower(Release::V0_1);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     let parts = &state["turns"][0]["responseParts"];
     assert_eq!(parts[1]["kind"], "markdown");
     assert_eq!(parts[1]["content"], "Out of money");
@@ -379,14 +393,14 @@ fn a_notification_is_text_with_a_name_that_lasts() {
 
     let part = json!({ "kind": "systemNotification", "content": "Back again" });
     let added = json!({ "type": "chat/responsePart", "turnId": "t2", "part": part });
-    let heard = client.hears(CHAT, &added);
+    let heard = client.downgrade_action(CHAT, &added);
     assert_eq!(heard[0].1["part"], state["activeTurn"]["responseParts"][0]);
 }
 
 #[test]
-fn what_0_1_has_no_word_for_is_left_out() {
+fn fields_unknown_to_0_1_are_omitted() {
     let client = follower(Release::V0_1);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     assert_eq!(state["turns"][0]["usage"], json!({ "inputTokens": 3 }));
     let result = json!({
         "protocolVersion": "0.1.0", "serverSeq": 1, "snapshots": [],
@@ -405,7 +419,7 @@ fn what_0_1_has_no_word_for_is_left_out() {
 }
 
 #[test]
-fn a_file_is_not_replaced_where_it_should_be_added_to() {
+fn unsupported_write_modes_never_replace_a_file() {
     let client = follower(Release::V0_1);
     let asked = |how: Json| {
         let mut params = json!({

@@ -4,12 +4,12 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use serde_json::json;
 
-use crate::older::{CHAT, SESSION, follower, session};
+use crate::two_chat_session::{CHAT, SESSION, follower, session};
 
 #[test]
-fn a_message_is_the_user_s_and_is_called_so() {
+fn a_message_is_named_user_message_without_origin() {
     let client = follower(Release::V0_2);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     let turn = &state["turns"][0];
     assert_eq!(turn["userMessage"]["text"], "Hello");
     assert_eq!(turn["userMessage"].get("origin"), None);
@@ -25,14 +25,14 @@ fn a_message_is_the_user_s_and_is_called_so() {
         "type": "chat/turnStarted", "turnId": "t", "startedAt": "2026-01-01T00:00:00Z",
         "message": { "text": "Hello", "origin": { "kind": "systemNotification" } },
     });
-    let heard = client.hears(CHAT, &started);
+    let heard = client.downgrade_action(CHAT, &started);
     assert_eq!(heard[0].1["type"], "session/turnStarted");
     assert_eq!(heard[0].1["userMessage"], json!({ "text": "Hello" }));
     assert_eq!(heard[0].1.get("message"), None);
 }
 
 #[test]
-fn what_a_user_says_comes_back_as_it_was() {
+fn user_messages_survive_a_round_trip() {
     let client = follower(Release::V0_2);
     for mut said in [
         json!({
@@ -47,12 +47,12 @@ fn what_a_user_says_comes_back_as_it_was() {
             "approved": false, "reason": "denied", "userSuggestion": { "text": "Hello" },
         }),
     ] {
-        let (channel, mut meant) = client.says(SESSION, said.clone());
+        let (channel, mut meant) = client.upgrade_action(SESSION, said.clone());
         if said["type"] == "session/turnStarted" {
             assert_eq!(meant["message"]["origin"], json!({ "kind": "user" }));
             meant["startedAt"] = json!("2026-01-01T00:00:00Z");
         }
-        let mut echo = client.hears(&channel, &meant).remove(0).1;
+        let mut echo = client.downgrade_action(&channel, &meant).remove(0).1;
         for echo in [&mut echo, &mut said] {
             echo.as_object_mut().unwrap().remove("startedAt");
         }
@@ -61,9 +61,9 @@ fn what_a_user_says_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_tool_is_a_client_s_or_nobody_s() {
+fn a_tool_call_has_only_a_client_as_contributor() {
     let client = follower(Release::V0_2);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     let call = &state["turns"][0]["responseParts"][3]["toolCall"];
     assert_eq!(call["toolClientId"], "c");
     assert_eq!(call.get("contributor"), None);
@@ -73,15 +73,15 @@ fn a_tool_is_a_client_s_or_nobody_s() {
         "type": "chat/toolCallStart", "turnId": "t", "toolCallId": "k", "toolName": "ls",
         "displayName": "List", "contributor": of_server,
     });
-    let heard = client.hears(CHAT, &started);
+    let heard = client.downgrade_action(CHAT, &started);
     assert_eq!(heard[0].1.get("toolClientId"), None);
     assert_eq!(heard[0].1.get("contributor"), None);
 }
 
 #[test]
-fn a_server_of_tools_stands_in_a_plugin_or_nowhere() {
+fn mcp_servers_appear_only_inside_of_plugins() {
     let mut client = follower(Release::V0_2);
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     let customizations = state["customizations"].as_array().unwrap();
     assert_eq!(customizations.len(), 1);
     let server = json!({
@@ -92,28 +92,28 @@ fn a_server_of_tools_stands_in_a_plugin_or_nowhere() {
     let updated = json!({
         "type": "session/customizationUpdated", "customization": session()["customizations"][1],
     });
-    assert_eq!(client.hears(SESSION, &updated), []);
+    assert_eq!(client.downgrade_action(SESSION, &updated), []);
     client.before = Some(wire::from_str(&session().to_string()).unwrap());
-    assert_eq!(client.hears(SESSION, &updated), []);
+    assert_eq!(client.downgrade_action(SESSION, &updated), []);
     let mut other = updated.clone();
     other["customization"]["id"] = json!("p");
-    let heard = client.hears(SESSION, &other);
+    let heard = client.downgrade_action(SESSION, &other);
     let none_left = json!({ "type": "session/customizationsChanged", "customizations": [] });
     assert_eq!(heard, [(Some(SESSION.to_owned()), none_left)]);
     let ready = json!({
         "type": "session/mcpServerStateChanged", "id": "in", "state": { "kind": "ready" },
     });
-    assert_eq!(client.hears(SESSION, &ready), []);
+    assert_eq!(client.downgrade_action(SESSION, &ready), []);
 }
 
 #[test]
-fn a_server_in_a_client_s_plugin_is_stopped_until_the_host_says_otherwise() {
+fn an_mcp_server_in_a_client_plugin_is_initially_stopped() {
     let server = json!({ "type": "mcpServer", "id": "x", "uri": "virtual://x", "name": "X" });
     let plugin = json!({
         "id": "p", "uri": "virtual://p", "name": "P", "enabled": true, "children": [server],
     });
     let client = json!({ "clientId": "c", "tools": [], "customizations": [plugin] });
-    let (_, asked) = follower(Release::V0_2).asks(
+    let (_, asked) = follower(Release::V0_2).upgrade_request(
         "createSession",
         json!({ "channel": "ahp-session:/n", "activeClient": client }),
     );
@@ -122,7 +122,7 @@ fn a_server_in_a_client_s_plugin_is_stopped_until_the_host_says_otherwise() {
 }
 
 #[test]
-fn operations_on_changes_have_no_status() {
+fn changeset_operations_have_no_status() {
     let client = follower(Release::V0_2);
     let state = json!({
         "status": "ready", "files": [],
@@ -130,7 +130,9 @@ fn operations_on_changes_have_no_status() {
             "id": "o", "label": "Keep", "scopes": ["changeset"], "status": "running",
         }],
     });
-    let seen = client.sees("ahp-session:/s/changeset/x", &state).unwrap();
+    let seen = client
+        .downgrade_state("ahp-session:/s/changeset/x", &state)
+        .unwrap();
     assert_eq!(
         seen["operations"],
         json!([{ "id": "o", "label": "Keep", "scopes": ["changeset"] }])
@@ -138,5 +140,8 @@ fn operations_on_changes_have_no_status() {
     let change = json!({
         "type": "changeset/operationStatusChanged", "operationId": "o", "status": "idle",
     });
-    assert_eq!(client.hears("ahp-session:/s/changeset/x", &change), []);
+    assert_eq!(
+        client.downgrade_action("ahp-session:/s/changeset/x", &change),
+        []
+    );
 }

@@ -8,11 +8,13 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonDispatch, VersionChain};
 use serde_json::json;
 
-use crate::older::{CHAT, SESSION, WORKER, client, follower, session};
+use crate::two_chat_session::{CHAT, SESSION, WORKER, client, follower, session};
 
 #[test]
-fn the_conversation_is_in_the_session() {
-    let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+fn a_session_contains_the_turns_of_its_default_chat() {
+    let state = follower(Release::V0_3)
+        .downgrade_state(SESSION, &session())
+        .unwrap();
     assert_eq!(state["turns"][0]["id"], "t1");
     assert_eq!(state["activeTurn"]["id"], "t2");
     assert_eq!(state["queuedMessages"][0]["id"], "q1");
@@ -21,15 +23,15 @@ fn the_conversation_is_in_the_session() {
 }
 
 #[test]
-fn the_chat_stays_the_one_that_the_client_subscribed_to() {
+fn a_session_keeps_the_chat_of_the_subscription() {
     let mut client = client(Release::V0_3);
     client
         .viewer
         .map_session(Uri::from(SESSION), Uri::from(WORKER));
-    let state = client.sees(SESSION, &session()).unwrap();
+    let state = client.downgrade_state(SESSION, &session()).unwrap();
     assert_eq!(state["turns"][0]["id"], "w1");
     assert_eq!(state.get("activeTurn"), None);
-    let (channel, _) = client.says(
+    let (channel, _) = client.upgrade_action(
         SESSION,
         json!({ "type": "session/pendingMessageRemoved", "kind": "queued", "id": "q1" }),
     );
@@ -40,66 +42,73 @@ fn the_chat_stays_the_one_that_the_client_subscribed_to() {
 fn a_session_without_a_chat_has_no_turns() {
     let mut alone = session();
     alone.as_object_mut().unwrap().remove("defaultChat");
-    let client = crate::worlds::TestClient::of(Release::V0_3).knows(SESSION, None, &alone);
-    let state = client.sees(SESSION, &alone).unwrap();
+    let client =
+        crate::test_client::TestClient::of(Release::V0_3).with_channel(SESSION, None, &alone);
+    let state = client.downgrade_state(SESSION, &alone).unwrap();
     assert_eq!(state["turns"], json!([]));
 }
 
 #[test]
-fn what_happens_in_the_chat_happens_in_the_session() {
+fn chat_actions_become_session_actions() {
     let delta = json!({
         "type": "chat/delta", "turnId": "t2", "partId": "p", "content": "x", "_meta": { "a": 1 },
     });
-    let heard = follower(Release::V0_3).hears(CHAT, &delta);
+    let heard = follower(Release::V0_3).downgrade_action(CHAT, &delta);
     let told = json!({ "type": "session/delta", "turnId": "t2", "partId": "p", "content": "x" });
     assert_eq!(heard, [(Some(SESSION.to_owned()), told)]);
 }
 
 #[test]
-fn a_session_that_counts_as_read_stays_so() {
+fn a_new_turn_does_not_mark_a_read_session_as_unread() {
     let started = json!({
         "type": "chat/turnStarted", "turnId": "t", "startedAt": "2026-01-01T00:00:00Z",
         "message": { "text": "Hello", "origin": { "kind": "user" } },
     });
     let client = follower(Release::V0_3);
-    let heard = client.hears(CHAT, &started);
+    let heard = client.downgrade_action(CHAT, &started);
     let read = json!({ "type": "session/isReadChanged", "isRead": true });
     assert_eq!(heard.len(), 2);
     assert_eq!(heard[1], (Some(SESSION.to_owned()), read));
-    assert_eq!(client.hears(WORKER, &started).len(), 1);
+    assert_eq!(client.downgrade_action(WORKER, &started).len(), 1);
 }
 
 #[test]
-fn what_happens_in_another_chat_happens_under_its_address() {
+fn actions_of_other_chats_have_the_uri_of_the_chat() {
     let delta = json!({ "type": "chat/delta", "turnId": "w1", "partId": "p", "content": "x" });
-    let heard = follower(Release::V0_3).hears(WORKER, &delta);
+    let heard = follower(Release::V0_3).downgrade_action(WORKER, &delta);
     assert_eq!(heard[0].0.as_deref(), Some(WORKER));
     assert_eq!(heard[0].1["type"], "session/delta");
 }
 
 #[test]
-fn other_chats_and_annotations_are_not_told_of() {
+fn chat_list_and_annotation_actions_are_dropped() {
     let client = follower(Release::V0_3);
     let removed = json!({ "type": "session/chatRemoved", "chat": WORKER });
-    assert_eq!(client.hears(SESSION, &removed), []);
+    assert_eq!(client.downgrade_action(SESSION, &removed), []);
     let changed = json!({ "type": "session/defaultChatChanged", "defaultChat": WORKER });
-    assert_eq!(client.hears(SESSION, &changed), []);
+    assert_eq!(client.downgrade_action(SESSION, &changed), []);
     let annotation = json!({ "type": "annotations/removed", "annotationId": "a" });
-    assert_eq!(client.hears("ahp-session:/s/annotations", &annotation), []);
+    assert_eq!(
+        client.downgrade_action("ahp-session:/s/annotations", &annotation),
+        []
+    );
 }
 
 #[test]
-fn watches_are_followed_without_a_snapshot_and_annotations_not_at_all() {
+fn watches_have_no_snapshot_and_annotations_no_subscription() {
     let chain = VersionChain::for_release(Release::V0_3);
     assert!(chain.can_subscribe(ChannelKind::ResourceWatch));
     assert!(!chain.can_subscribe(ChannelKind::Annotations));
     let watch = json!({ "root": "file:///w", "recursive": true });
     let client = follower(Release::V0_3);
-    assert_eq!(client.sees("ahp-resource-watch:/1", &watch), None);
+    assert_eq!(
+        client.downgrade_state("ahp-resource-watch:/1", &watch),
+        None
+    );
 }
 
 #[test]
-fn all_that_a_client_may_say_in_a_conversation_comes_back_as_it_was() {
+fn every_client_action_of_a_chat_survives_a_round_trip() {
     let client = follower(Release::V0_3);
     let message = json!({ "text": "Hello", "origin": { "kind": "user" } });
     let said = [
@@ -134,7 +143,7 @@ fn all_that_a_client_may_say_in_a_conversation_comes_back_as_it_was() {
         json!({ "type": "session/truncated", "turnId": "t" }),
     ];
     for said in said {
-        let (channel, mut meant) = client.says(SESSION, said.clone());
+        let (channel, mut meant) = client.upgrade_action(SESSION, said.clone());
         assert_eq!(channel, CHAT);
         // The host stamps what it says itself.
         if said["type"] == "session/turnStarted" {
@@ -143,7 +152,7 @@ fn all_that_a_client_may_say_in_a_conversation_comes_back_as_it_was() {
         if said["type"] == "session/turnCancelled" {
             meant["duration"] = json!(1);
         }
-        let mut heard = client.hears(CHAT, &meant);
+        let mut heard = client.downgrade_action(CHAT, &meant);
         let (channel, mut echo) = heard.remove(0);
         assert_eq!(channel.as_deref(), Some(SESSION));
         for stamp in ["startedAt", "duration"] {
@@ -154,8 +163,8 @@ fn all_that_a_client_may_say_in_a_conversation_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_message_from_anywhere_is_the_user_s() {
-    let (_, said) = follower(Release::V0_3).says(
+fn a_message_with_any_origin_is_from_the_user() {
+    let (_, said) = follower(Release::V0_3).upgrade_action(
         SESSION,
         json!({
             "type": "session/turnStarted", "turnId": "t",
@@ -166,9 +175,9 @@ fn a_message_from_anywhere_is_the_user_s() {
 }
 
 #[test]
-fn a_chat_that_is_taken_for_a_session_can_be_talked_to_but_not_renamed() {
+fn a_chat_as_session_accepts_messages_but_no_rename() {
     let client = follower(Release::V0_3);
-    let (channel, said) = client.says(WORKER, json!({ "type": "session/truncated" }));
+    let (channel, said) = client.upgrade_action(WORKER, json!({ "type": "session/truncated" }));
     assert_eq!(
         (channel.as_str(), &said["type"]),
         (WORKER, &json!("chat/truncated"))
@@ -185,19 +194,19 @@ fn a_chat_that_is_taken_for_a_session_can_be_talked_to_but_not_renamed() {
 }
 
 #[test]
-fn what_is_asked_of_a_conversation_is_asked_of_the_chat() {
+fn requests_for_a_session_go_to_its_chat() {
     let client = follower(Release::V0_3);
     let text = json!({ "channel": SESSION, "kind": "userMessage", "text": "@a", "offset": 2 });
-    let (_, asked) = client.asks("completions", text);
+    let (_, asked) = client.upgrade_request("completions", text);
     assert_eq!(asked["channel"], CHAT);
-    let (_, asked) = client.asks("fetchTurns", json!({ "channel": SESSION }));
+    let (_, asked) = client.upgrade_request("fetchTurns", json!({ "channel": SESSION }));
     assert_eq!(asked["channel"], CHAT);
 }
 
 #[test]
-fn who_comes_back_to_a_session_comes_back_to_its_chat() {
+fn reconnect_to_a_session_also_subscribes_to_its_chat() {
     let client = follower(Release::V0_3);
-    let (_, asked) = client.asks(
+    let (_, asked) = client.upgrade_request(
         "reconnect",
         json!({
             "channel": "ahp-root://", "clientId": "c", "lastSeenServerSeq": 1,
@@ -225,8 +234,8 @@ fn who_comes_back_to_a_session_comes_back_to_its_chat() {
 }
 
 #[test]
-fn lines_of_a_file_are_a_range_of_it() {
-    let (_, asked) = follower(Release::V0_3).asks(
+fn line_numbers_are_upgraded_to_a_range() {
+    let (_, asked) = follower(Release::V0_3).upgrade_request(
         "invokeChangesetOperation",
         json!({
             "channel": "ahp-session:/s/changeset/x", "operationId": "o",
@@ -250,9 +259,9 @@ fn file(id: &str) -> Json {
 }
 
 #[test]
-fn new_content_of_a_changeset_comes_file_by_file() {
+fn changed_changeset_content_is_sent_file_by_file() {
     let client = follower(Release::V0_3);
-    let heard = client.hears(
+    let heard = client.downgrade_action(
         "ahp-session:/s/changeset/x",
         &json!({
             "type": "changeset/contentChanged", "files": [file("a"), file("b")],
@@ -273,13 +282,15 @@ fn new_content_of_a_changeset_comes_file_by_file() {
 }
 
 #[test]
-fn an_operation_that_can_not_be_used_is_not_there() {
+fn disabled_operations_are_omitted() {
     let mut client = follower(Release::V0_3);
     let state = json!({
         "status": "ready", "files": [],
         "operations": [operation("keep", "idle"), operation("undo", "disabled")],
     });
-    let seen = client.sees("ahp-session:/s/changeset/x", &state).unwrap();
+    let seen = client
+        .downgrade_state("ahp-session:/s/changeset/x", &state)
+        .unwrap();
     assert_eq!(seen["operations"].as_array().unwrap().len(), 1);
 
     client.before = Some(wire::from_str(&state.to_string()).unwrap());
@@ -287,7 +298,7 @@ fn an_operation_that_can_not_be_used_is_not_there() {
         let change = json!({
             "type": "changeset/operationStatusChanged", "operationId": id, "status": status,
         });
-        let heard = client.hears("ahp-session:/s/changeset/x", &change);
+        let heard = client.downgrade_action("ahp-session:/s/changeset/x", &change);
         heard[0].1.clone()
     };
     let back = names("undo", "idle");
@@ -300,8 +311,10 @@ fn an_operation_that_can_not_be_used_is_not_there() {
 }
 
 #[test]
-fn an_attachment_of_annotations_is_only_its_label() {
-    let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+fn an_annotations_attachment_is_downgraded_to_its_label() {
+    let state = follower(Release::V0_3)
+        .downgrade_state(SESSION, &session())
+        .unwrap();
     let attachments = &state["turns"][0]["message"]["attachments"];
     assert_eq!(
         attachments[4],

@@ -5,7 +5,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::{UpgradeRefusal, answer_fetch_turns};
 use serde_json::json;
 
-use crate::worlds::{TestClient, call, chat_with};
+use crate::test_client::{TestClient, call, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -41,8 +41,8 @@ fn page(ids: &[&str], more: bool) -> Result<(Vec<String>, bool), UpgradeRefusal>
 }
 
 #[test]
-fn older_turns_come_in_the_answer() {
-    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+fn fetched_turns_are_in_the_response() {
+    let client = client().with_channel(CHAT, Some(SESSION), &long_chat());
     let all = json!({ "channel": CHAT });
     assert_eq!(
         fetched(&client, &all),
@@ -59,8 +59,8 @@ fn older_turns_come_in_the_answer() {
 }
 
 #[test]
-fn older_turns_are_told_in_the_words_of_the_client() {
-    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+fn fetched_turns_are_downgraded() {
+    let client = client().with_channel(CHAT, Some(SESSION), &long_chat());
     let params = json!({ "channel": CHAT, "limit": 1 });
     let params = params.as_object().unwrap();
     let result = answer_fetch_turns(client.chain, &client.at(), params).unwrap();
@@ -72,8 +72,8 @@ fn older_turns_are_told_in_the_words_of_the_client() {
 }
 
 #[test]
-fn turns_behind_one_that_is_not_there_are_refused() {
-    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+fn fetching_turns_before_an_unknown_turn_is_an_error() {
+    let client = client().with_channel(CHAT, Some(SESSION), &long_chat());
     let unknown = fetched(&client, &json!({ "channel": CHAT, "before": "t9" }));
     assert!(matches!(unknown, Err(UpgradeRefusal::Invalid(_))));
     let nowhere = fetched(&client, &json!({ "channel": "ahp-chat:/none" }));
@@ -84,8 +84,8 @@ fn turns_behind_one_that_is_not_there_are_refused() {
 
 /// Else who asks wrongly would get the same turns for ever.
 #[test]
-fn what_makes_no_sense_is_no_way_to_ask_for_turns() {
-    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+fn invalid_parameters_of_fetch_turns_are_errors() {
+    let client = client().with_channel(CHAT, Some(SESSION), &long_chat());
     let strange = [
         json!({ "limit": "x" }),
         json!({ "limit": 1.5 }),
@@ -113,9 +113,9 @@ fn the_turns_of_a_session_are_those_of_its_chat() {
     });
     let other = "ahp-chat:/other";
     let mut client = TestClient::of(Release::V0_3)
-        .knows(CHAT, Some(SESSION), &long_chat())
-        .knows(other, Some(SESSION), &chat_with(8, &[]))
-        .knows(SESSION, None, &session);
+        .with_channel(CHAT, Some(SESSION), &long_chat())
+        .with_channel(other, Some(SESSION), &chat_with(8, &[]))
+        .with_channel(SESSION, None, &session);
     let params = json!({ "channel": SESSION, "limit": 1 });
     assert_eq!(fetched(&client, &params), page(&["t4"], true));
     client.viewer.map_session(SESSION.into(), other.into());
@@ -123,15 +123,15 @@ fn the_turns_of_a_session_are_those_of_its_chat() {
 }
 
 #[test]
-fn nobody_hears_what_others_have_loaded_or_wait_for() {
+fn loaded_turns_and_needed_input_are_not_published() {
     let loaded = json!({ "type": "chat/turnsLoaded", "turns": [turn("t")] });
-    assert_eq!(client().hears(CHAT, &loaded), []);
+    assert_eq!(client().downgrade_action(CHAT, &loaded), []);
     let removed = json!({ "type": "session/inputNeededRemoved", "id": "a" });
-    assert_eq!(client().hears(SESSION, &removed), []);
+    assert_eq!(client().downgrade_action(SESSION, &removed), []);
 }
 
 #[test]
-fn what_a_call_is_for_is_not_said() {
+fn the_intention_of_a_tool_call_is_omitted() {
     let mut call = call("running", "k");
     call["intention"] = json!("to see");
     let nonce = json!({ "type": "resource", "uri": "file:///x", "nonce": "1" });
@@ -139,7 +139,7 @@ fn what_a_call_is_for_is_not_said() {
     let part = json!({ "kind": "toolCall", "toolCall": call });
     let mut chat = chat_with(8, &[part]);
     chat["turnsNextCursor"] = json!("c");
-    let seen = client().sees(CHAT, &chat).unwrap();
+    let seen = client().downgrade_state(CHAT, &chat).unwrap();
     let call = &seen["activeTurn"]["responseParts"][0]["toolCall"];
     assert_eq!(call.get("intention"), None);
     assert_eq!(
@@ -151,14 +151,20 @@ fn what_a_call_is_for_is_not_said() {
         "type": "chat/toolCallStart", "turnId": "t", "toolCallId": "k", "toolName": "x",
         "displayName": "X", "intention": "to see",
     });
-    assert_eq!(client().hears(CHAT, &start)[0].1.get("intention"), None);
+    assert_eq!(
+        client().downgrade_action(CHAT, &start)[0]
+            .1
+            .get("intention"),
+        None
+    );
 }
 
 #[test]
 fn lists_of_sessions_have_no_pages_and_no_filter() {
-    let result = client().gets("listSessions", json!({ "items": [], "nextCursor": "c" }));
+    let result =
+        client().downgrade_result("listSessions", json!({ "items": [], "nextCursor": "c" }));
     assert_eq!(result, json!({ "items": [] }));
-    let (_, asked) = client().asks(
+    let (_, asked) = client().upgrade_request(
         "listSessions",
         json!({ "channel": "ahp-root://", "filter": {} }),
     );
@@ -166,7 +172,7 @@ fn lists_of_sessions_have_no_pages_and_no_filter() {
 }
 
 #[test]
-fn a_tool_that_the_client_is_to_run_is_not_a_wait_for_the_user() {
+fn a_pending_client_tool_does_not_count_as_needed_input() {
     let mut call = call("running", "k");
     call["contributor"] = json!({ "kind": "client", "clientId": "c" });
     let work = json!({
@@ -180,11 +186,13 @@ fn a_tool_that_the_client_is_to_run_is_not_a_wait_for_the_user() {
         })
     };
     let seen = client()
-        .sees(SESSION, &session(std::slice::from_ref(&work)))
+        .downgrade_state(SESSION, &session(std::slice::from_ref(&work)))
         .unwrap();
     assert_eq!(seen["status"], 8);
     assert_eq!(seen.get("inputNeeded"), None);
     let asked = json!({ "kind": "chatInput", "id": "b", "chat": CHAT, "request": { "id": "q" } });
-    let seen = client().sees(SESSION, &session(&[work, asked])).unwrap();
+    let seen = client()
+        .downgrade_state(SESSION, &session(&[work, asked]))
+        .unwrap();
     assert_eq!(seen["status"], 24);
 }

@@ -5,7 +5,7 @@ use agenthost_protocol::wire;
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-use crate::worlds::{TestClient, call, chat_with, question};
+use crate::test_client::{TestClient, call, chat_with, question};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -16,7 +16,7 @@ fn client() -> TestClient {
 
 /// A client that hears what happens to a chat.
 fn after(chat: &Json) -> TestClient {
-    let mut client = client().knows(CHAT, Some(SESSION), chat);
+    let mut client = client().with_channel(CHAT, Some(SESSION), chat);
     client.before = Some(wire::from_str(&chat.to_string()).unwrap());
     client
 }
@@ -33,11 +33,11 @@ fn pending(id: &str) -> Json {
 }
 
 #[test]
-fn open_questions_stand_beside_the_turn_and_answered_ones_in_it() {
+fn open_input_requests_are_outside_of_the_turn() {
     let mut answered = question("q1");
     answered["response"] = json!("accept");
     let chat = chat_with(24, &[question("q2"), answered.clone()]);
-    let seen = client().sees(CHAT, &chat).unwrap();
+    let seen = client().downgrade_state(CHAT, &chat).unwrap();
     assert_eq!(
         seen["inputRequests"],
         json!([{ "id": "q2", "message": "?" }])
@@ -47,14 +47,14 @@ fn open_questions_stand_beside_the_turn_and_answered_ones_in_it() {
 }
 
 #[test]
-fn questions_that_were_never_answered_are_not_in_turns_that_are_over() {
+fn unanswered_input_requests_are_omitted_from_ended_turns() {
     let mut chat = chat_with(1, &[]);
     let turn = json!({
         "id": "t0", "startedAt": "2026-01-01T00:00:00Z", "duration": 5, "state": "complete",
         "message": { "text": "", "origin": { "kind": "user" } }, "responseParts": [question("q")],
     });
     chat["turns"] = json!([turn]);
-    let seen = client().sees(CHAT, &chat).unwrap();
+    let seen = client().downgrade_state(CHAT, &chat).unwrap();
     let message = json!({ "text": "", "origin": { "kind": "user" } });
     let expected =
         json!([{ "id": "t0", "message": message, "responseParts": [], "state": "complete" }]);
@@ -63,25 +63,25 @@ fn questions_that_were_never_answered_are_not_in_turns_that_are_over() {
 }
 
 #[test]
-fn a_question_that_comes_as_a_part_is_asked() {
+fn an_input_request_part_becomes_an_input_requested_action() {
     let part = json!({ "type": "chat/responsePart", "turnId": "t", "part": question("q") });
-    let heard = after(&chat_with(8, &[])).hears(CHAT, &part);
+    let heard = after(&chat_with(8, &[])).downgrade_action(CHAT, &part);
     let asked = json!({ "type": "chat/inputRequested", "request": { "id": "q", "message": "?" } });
     assert_eq!(heard, [(Some(CHAT.to_owned()), asked)]);
 }
 
 #[test]
-fn a_question_without_a_turn_is_not_asked() {
+fn an_input_request_without_a_turn_is_dropped() {
     let mut chat = chat_with(1, &[]);
     chat.as_object_mut().unwrap().shift_remove("activeTurn");
     let asked = json!({ "type": "chat/inputRequested", "request": { "id": "q" } });
-    assert_eq!(after(&chat).hears(CHAT, &asked), []);
+    assert_eq!(after(&chat).downgrade_action(CHAT, &asked), []);
 }
 
 #[test]
-fn a_call_that_waits_for_a_token_looks_as_if_it_ran() {
+fn a_call_that_waits_for_a_token_is_shown_as_running() {
     let chat = chat_with(24, &[authenticating("k")]);
-    let seen = client().sees(CHAT, &chat).unwrap();
+    let seen = client().downgrade_state(CHAT, &chat).unwrap();
     let call = &seen["activeTurn"]["responseParts"][0]["toolCall"];
     assert_eq!(call["status"], "running");
     assert_eq!(call.get("auth"), None);
@@ -90,18 +90,18 @@ fn a_call_that_waits_for_a_token_looks_as_if_it_ran() {
         "type": "chat/toolCallAuthRequired", "turnId": "t", "toolCallId": "k",
         "auth": { "reason": "required", "resource": { "resource": "https://x" } },
     });
-    assert_eq!(after(&chat).hears(CHAT, &needs), []);
+    assert_eq!(after(&chat).downgrade_action(CHAT, &needs), []);
 }
 
 #[test]
-fn a_chat_that_waits_for_something_else_too_still_does() {
+fn a_chat_with_other_needed_input_keeps_its_status() {
     let chat = chat_with(24 | 32, &[authenticating("k"), pending("l")]);
-    let seen = client().sees(CHAT, &chat).unwrap();
+    let seen = client().downgrade_state(CHAT, &chat).unwrap();
     assert_eq!(seen["status"], 24 | 32);
 }
 
 #[test]
-fn what_fails_before_it_got_its_token_keeps_what_it_had_produced() {
+fn a_call_that_fails_without_its_token_keeps_its_content() {
     let mut waiting = authenticating("k");
     waiting["toolCall"]["content"] = json!([{ "type": "text", "text": "half" }]);
     let failed = json!({
@@ -109,7 +109,7 @@ fn what_fails_before_it_got_its_token_keeps_what_it_had_produced() {
         "result": { "success": false, "pastTenseMessage": "failed" },
         "requiresResultConfirmation": true,
     });
-    let heard = after(&chat_with(24, &[waiting])).hears(CHAT, &failed);
+    let heard = after(&chat_with(24, &[waiting])).downgrade_action(CHAT, &failed);
     let content = json!([{ "type": "text", "text": "half" }]);
     assert_eq!(heard[0].1["result"]["content"], content);
     assert_eq!(heard[0].1.get("requiresResultConfirmation"), None);
@@ -135,53 +135,56 @@ fn answer_needed(id: &str) -> Json {
 #[test]
 fn a_session_that_waits_for_a_token_alone_is_in_progress() {
     let seen = client()
-        .sees(SESSION, &session(24, &[token_needed("a")]))
+        .downgrade_state(SESSION, &session(24, &[token_needed("a")]))
         .unwrap();
     assert_eq!(seen["status"], 8);
     assert_eq!(seen["chats"][0]["status"], 8);
     assert_eq!(seen.get("inputNeeded"), None);
     let both = session(24, &[token_needed("a"), answer_needed("b")]);
-    let seen = client().sees(SESSION, &both).unwrap();
+    let seen = client().downgrade_state(SESSION, &both).unwrap();
     assert_eq!(seen["status"], 24);
     assert_eq!(seen["chats"][0]["status"], 24);
     assert_eq!(seen["inputNeeded"], json!([answer_needed("b")]));
 }
 
 #[test]
-fn lists_say_the_same_of_a_session_that_waits_for_a_token() {
-    let client = client().knows(SESSION, None, &session(24, &[token_needed("a")]));
+fn summaries_of_sessions_that_wait_for_a_token_are_in_progress() {
+    let client = client().with_channel(SESSION, None, &session(24, &[token_needed("a")]));
     let updated =
         json!({ "type": "session/chatUpdated", "chat": CHAT, "changes": { "status": 24 } });
-    assert_eq!(client.hears(SESSION, &updated)[0].1["changes"]["status"], 8);
+    assert_eq!(
+        client.downgrade_action(SESSION, &updated)[0].1["changes"]["status"],
+        8
+    );
     let changed =
         json!({ "channel": "ahp-root://", "session": SESSION, "changes": { "status": 24 } });
-    let told = client.is_told("root/sessionSummaryChanged", changed);
+    let told = client.downgrade_notification("root/sessionSummaryChanged", changed);
     assert_eq!(told[0].1["changes"]["status"], 8);
 }
 
 #[test]
-fn a_session_that_now_waits_for_a_token_no_longer_waits_for_what_had_that_name() {
+fn a_token_request_removes_the_needed_input_that_it_replaces() {
     let mut client = client();
     let before = session(24, &[answer_needed("a"), token_needed("b")]);
     client.before = Some(wire::from_str(&before.to_string()).unwrap());
     let set = |id| json!({ "type": "session/inputNeededSet", "request": token_needed(id) });
     let removed = |id| json!({ "type": "session/inputNeededRemoved", "id": id });
-    let heard = client.hears(SESSION, &set("a"));
+    let heard = client.downgrade_action(SESSION, &set("a"));
     assert_eq!(heard, [(Some(SESSION.to_owned()), removed("a"))]);
-    assert_eq!(client.hears(SESSION, &set("b")), []);
-    assert_eq!(client.hears(SESSION, &removed("b")), []);
-    assert_eq!(client.hears(SESSION, &removed("a")).len(), 1);
+    assert_eq!(client.downgrade_action(SESSION, &set("b")), []);
+    assert_eq!(client.downgrade_action(SESSION, &removed("b")), []);
+    assert_eq!(client.downgrade_action(SESSION, &removed("a")).len(), 1);
 }
 
 #[test]
-fn a_chat_that_turns_out_to_wait_for_a_token_alone_is_in_progress() {
-    let mut client = client().knows(SESSION, None, &session(24, &[token_needed("a")]));
+fn a_chat_that_starts_to_wait_for_a_token_alone_is_in_progress() {
+    let mut client = client().with_channel(SESSION, None, &session(24, &[token_needed("a")]));
     let before = session(24, &[]);
     client.before = Some(wire::from_str(&before.to_string()).unwrap());
     let set = json!({ "type": "session/inputNeededSet", "request": token_needed("a") });
     let updated =
         json!({ "type": "session/chatUpdated", "chat": CHAT, "changes": { "status": 8 } });
-    let heard = client.hears(SESSION, &set);
+    let heard = client.downgrade_action(SESSION, &set);
     assert_eq!(heard, [(Some(SESSION.to_owned()), updated)]);
 }
 
@@ -195,37 +198,37 @@ fn ready(more: &Json) -> Json {
 }
 
 #[test]
-fn a_judgement_of_a_call_that_asks_already_is_not_told() {
+fn a_risk_assessment_of_a_pending_call_is_dropped() {
     let client = after(&chat_with(24, &[pending("l")]));
     let judged = ready(&json!({ "riskAssessment": { "status": "loading", "kind": "judge" } }));
-    assert_eq!(client.hears(CHAT, &judged), []);
+    assert_eq!(client.downgrade_action(CHAT, &judged), []);
 }
 
 #[test]
-fn another_question_about_a_call_is_asked_by_way_of_running_it() {
+fn a_repeated_confirmation_request_is_preceded_by_an_approval() {
     let client = after(&chat_with(24, &[pending("l")]));
-    let heard = client.hears(CHAT, &ready(&json!({ "confirmationTitle": "sure?" })));
+    let heard = client.downgrade_action(CHAT, &ready(&json!({ "confirmationTitle": "sure?" })));
     assert_eq!(heard[0].1["type"], "chat/toolCallConfirmed");
     assert_eq!(heard[1].1["type"], "chat/toolCallReady");
     assert_eq!(heard[1].1["confirmationTitle"], "sure?");
     assert_eq!(heard[1].1["editable"], true);
-    let agreed = client.hears(CHAT, &ready(&json!({ "confirmed": "setting" })));
+    let agreed = client.downgrade_action(CHAT, &ready(&json!({ "confirmed": "setting" })));
     assert_eq!(agreed.len(), 1);
     assert_eq!(agreed[0].1["type"], "chat/toolCallConfirmed");
     assert_eq!(agreed[0].1["confirmed"], "setting");
 }
 
 #[test]
-fn a_client_is_not_told_to_run_its_tool_just_to_be_asked_again() {
+fn a_repeated_confirmation_of_a_client_tool_is_dropped() {
     let mut own = pending("l");
     own["toolCall"]["contributor"] = json!({ "kind": "client", "clientId": "c" });
     let client = after(&chat_with(24, &[own]));
     let again = ready(&json!({ "confirmationTitle": "sure?" }));
-    assert_eq!(client.hears(CHAT, &again), []);
+    assert_eq!(client.downgrade_action(CHAT, &again), []);
 }
 
 #[test]
-fn what_a_client_says_comes_back_as_it_was() {
+fn client_actions_survive_a_round_trip() {
     let client = after(&chat_with(8, &[]));
     for (channel, said) in [
         (
@@ -245,9 +248,9 @@ fn what_a_client_says_comes_back_as_it_was() {
             json!({ "type": "changeset/filesReviewedChanged", "fileIds": ["a"], "reviewed": true }),
         ),
     ] {
-        let (up, action) = client.says(channel, said.clone());
+        let (up, action) = client.upgrade_action(channel, said.clone());
         assert_eq!(
-            client.hears(&up, &action),
+            client.downgrade_action(&up, &action),
             [(Some(channel.to_owned()), said)]
         );
     }

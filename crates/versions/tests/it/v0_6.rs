@@ -6,7 +6,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::TestClient;
+use crate::test_client::TestClient;
 
 const CHAT: &str = "ahp-chat:/c";
 const TIME: &str = "2026-01-01T00:00:00.000Z";
@@ -53,16 +53,16 @@ fn terminal(result: &Json) -> Json {
 }
 
 #[test]
-fn the_first_directory_is_the_directory() {
+fn the_first_working_directory_is_the_only_one() {
     let client = client();
     let chat = client
-        .sees(CHAT, &chat_with(&running(&json!("{}"))))
+        .downgrade_state(CHAT, &chat_with(&running(&json!("{}"))))
         .unwrap();
     assert_eq!(chat["workingDirectory"], "file:///a");
     assert_eq!(chat.get("workingDirectories"), None);
 
     let added = json!({ "type": "session/chatAdded", "summary": summary(&["file:///b"]) });
-    let heard = client.hears("ahp-session:/s", &added);
+    let heard = client.downgrade_action("ahp-session:/s", &added);
     assert_eq!(heard[0].1["summary"]["workingDirectory"], "file:///b");
 
     let params = json!({
@@ -81,7 +81,7 @@ fn the_first_directory_is_the_directory() {
 }
 
 #[test]
-fn a_chat_that_lost_its_last_directory_is_told_anew() {
+fn a_chat_without_directories_is_sent_again_as_added() {
     let session = json!({
         "provider": "a", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
         "chats": [summary(&["file:///a"])],
@@ -94,44 +94,47 @@ fn a_chat_that_lost_its_last_directory_is_told_anew() {
     });
     let summary = json!({ "resource": CHAT, "title": "T", "status": 1, "modifiedAt": TIME });
     let added = json!({ "type": "session/chatAdded", "summary": summary });
-    assert_eq!(client.hears("ahp-session:/s", &updated)[0].1, added);
+    assert_eq!(
+        client.downgrade_action("ahp-session:/s", &updated)[0].1,
+        added
+    );
 }
 
 #[test]
-fn directories_that_come_and_go_are_not_said() {
+fn directory_actions_are_dropped() {
     for kind in [
         "session/workingDirectorySet",
         "session/workingDirectoryRemoved",
     ] {
         let action = json!({ "type": kind, "directory": "file:///a" });
-        assert_eq!(client().hears("ahp-session:/s", &action), []);
+        assert_eq!(client().downgrade_action("ahp-session:/s", &action), []);
     }
     let set = json!({ "type": "chat/workingDirectorySet", "directory": "file:///a" });
-    assert_eq!(client().hears(CHAT, &set), []);
+    assert_eq!(client().downgrade_action(CHAT, &set), []);
 }
 
 #[test]
-fn a_new_session_s_directory_is_the_first_of_a_list() {
+fn the_directory_of_a_new_session_becomes_a_list() {
     let params = json!({ "channel": "ahp-session:/s", "workingDirectory": "file:///a" });
-    let (_, asked) = client().asks("createSession", params);
+    let (_, asked) = client().upgrade_request("createSession", params);
     let expected = json!({ "channel": "ahp-session:/s", "workingDirectories": ["file:///a"] });
     assert_eq!(asked, expected);
 }
 
 #[test]
-fn a_chat_from_a_turn_of_another_is_a_fork() {
+fn a_chat_source_is_upgraded_to_a_fork() {
     let source = json!({ "chat": CHAT, "turnId": "t" });
     let params = json!({ "channel": "ahp-session:/s", "chat": "ahp-chat:/d", "source": source });
-    let (_, asked) = client().asks("createChat", params);
+    let (_, asked) = client().upgrade_request("createChat", params);
     let expected = json!({ "chat": CHAT, "turnId": "t", "kind": "fork" });
     assert_eq!(asked["source"], expected);
 }
 
 #[test]
-fn input_that_is_kept_elsewhere_is_its_address() {
+fn stored_tool_input_is_downgraded_to_its_uri() {
     let elsewhere = json!({ "uri": "ahp-content:/1", "sizeHint": 5 });
     let seen = client()
-        .sees(CHAT, &chat_with(&running(&elsewhere)))
+        .downgrade_state(CHAT, &chat_with(&running(&elsewhere)))
         .unwrap();
     assert_eq!(call_in(&seen)["toolInput"], "ahp-content:/1");
 
@@ -144,7 +147,7 @@ fn input_that_is_kept_elsewhere_is_its_address() {
         "type": "chat/toolCallReady", "turnId": "t", "toolCallId": "k",
         "invocationMessage": "runs", "toolInput": "ahp-content:/1", "confirmed": "setting",
     });
-    assert_eq!(client().hears(CHAT, &ready)[0].1, expected);
+    assert_eq!(client().downgrade_action(CHAT, &ready)[0].1, expected);
 }
 
 #[test]
@@ -154,22 +157,22 @@ fn a_call_that_is_ready_again_repeats_its_input() {
         "invocationMessage": "runs", "confirmed": "setting",
     });
     let after = |input: &Json| {
-        let client = client().knows(CHAT, None, &chat_with(&running(input)));
-        client.hears(CHAT, &ready)[0].1["toolInput"].clone()
+        let client = client().with_channel(CHAT, None, &chat_with(&running(input)));
+        client.downgrade_action(CHAT, &ready)[0].1["toolInput"].clone()
     };
     assert_eq!(after(&json!("{}")), "{}");
     assert_eq!(after(&json!({ "uri": "ahp-content:/1" })), "ahp-content:/1");
 }
 
 #[test]
-fn input_that_is_kept_elsewhere_is_not_edited() {
+fn stored_tool_input_cannot_be_edited() {
     let confirmed = json!({
         "type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": "k", "approved": true,
         "editedToolInput": "edited",
     });
     let after = |input: &Json| {
-        let client = client().knows(CHAT, None, &chat_with(&running(input)));
-        client.hears(CHAT, &confirmed)[0]
+        let client = client().with_channel(CHAT, None, &chat_with(&running(input)));
+        client.downgrade_action(CHAT, &confirmed)[0]
             .1
             .get("editedToolInput")
             .cloned()
@@ -179,15 +182,15 @@ fn input_that_is_kept_elsewhere_is_not_edited() {
 }
 
 #[test]
-fn a_delta_has_content_even_if_there_is_none() {
+fn a_delta_without_content_gets_an_empty_one() {
     let delta = json!({
         "type": "chat/toolCallDelta", "turnId": "t", "toolCallId": "k", "invocationMessage": "m",
     });
-    assert_eq!(client().hears(CHAT, &delta)[0].1["content"], "");
+    assert_eq!(client().downgrade_action(CHAT, &delta)[0].1["content"], "");
 }
 
 #[test]
-fn a_command_s_end_is_an_entry_of_its_own() {
+fn the_result_of_a_command_is_a_separate_entry() {
     let client = client();
     let result = json!({ "exitCode": 1, "preview": "no" });
     let split = json!([
@@ -199,7 +202,7 @@ fn a_command_s_end_is_an_entry_of_its_own() {
     ]);
     let mut call = running(&json!("{}"));
     call["content"] = json!([terminal(&result)]);
-    let seen = client.sees(CHAT, &chat_with(&call)).unwrap();
+    let seen = client.downgrade_state(CHAT, &chat_with(&call)).unwrap();
     assert_eq!(call_in(&seen)["content"], split);
 
     let complete = |content: &Json| {
@@ -208,27 +211,30 @@ fn a_command_s_end_is_an_entry_of_its_own() {
             "result": { "success": true, "pastTenseMessage": "ran", "content": content },
         })
     };
-    let heard = client.hears(CHAT, &complete(&json!([terminal(&result)])));
+    let heard = client.downgrade_action(CHAT, &complete(&json!([terminal(&result)])));
     assert_eq!(heard[0].1, complete(&split));
-    let (_, said) = client.says(CHAT, complete(&split));
+    let (_, said) = client.upgrade_action(CHAT, complete(&split));
     assert_eq!(said["result"]["content"][0]["result"], result);
-    assert_eq!(client.hears(CHAT, &said)[0].1, complete(&split));
+    assert_eq!(client.downgrade_action(CHAT, &said)[0].1, complete(&split));
 
     let changed = json!({
         "type": "chat/toolCallContentChanged", "turnId": "t", "toolCallId": "k",
         "content": [terminal(&result)],
     });
-    assert_eq!(client.hears(CHAT, &changed)[0].1["content"], split);
+    assert_eq!(
+        client.downgrade_action(CHAT, &changed)[0].1["content"],
+        split
+    );
 }
 
 #[test]
-fn a_command_s_end_without_its_terminal_is_told_all_the_same() {
+fn a_command_result_without_terminal_is_upgraded_to_a_terminal() {
     let said = |end: Json| {
         let changed = json!({
             "type": "chat/toolCallContentChanged", "turnId": "t", "toolCallId": "k",
             "content": [end],
         });
-        client().says(CHAT, changed).1["content"].clone()
+        client().upgrade_action(CHAT, changed).1["content"].clone()
     };
     let named = said(json!({ "type": "terminalComplete", "resource": "x:/1", "exitCode": 2 }));
     let terminal = json!({
@@ -244,13 +250,13 @@ fn a_command_s_end_without_its_terminal_is_told_all_the_same() {
 }
 
 #[test]
-fn a_side_chat_comes_from_the_user() {
+fn a_side_chat_has_the_user_as_origin() {
     let mut chat = summary(&[]);
     chat["origin"] = json!({
         "kind": "sideChat", "chat": "ahp-chat:/d", "turnId": "t", "selection": { "text": "this" },
     });
     let added = json!({ "type": "session/chatAdded", "summary": chat });
-    let heard = client().hears("ahp-session:/s", &added);
+    let heard = client().downgrade_action("ahp-session:/s", &added);
     assert_eq!(heard[0].1["summary"]["origin"], json!({ "kind": "user" }));
 }
 
@@ -263,13 +269,13 @@ fn an_attached_chat_is_a_resource() {
         "text": "see", "origin": { "kind": "user" }, "attachments": [attached],
     });
     let draft = json!({ "type": "chat/draftChanged", "draft": message });
-    let heard = client().hears(CHAT, &draft);
+    let heard = client().downgrade_action(CHAT, &draft);
     let expected = json!({ "type": "resource", "label": "D", "uri": "ahp-chat:/d" });
     assert_eq!(heard[0].1["draft"]["attachments"][0], expected);
 }
 
 #[test]
-fn what_0_6_has_no_use_for_is_not_said() {
+fn fields_unknown_to_0_6_are_omitted() {
     let client = client();
     let agent = json!({
         "provider": "a", "displayName": "A", "description": "", "models": [],
@@ -278,7 +284,7 @@ fn what_0_6_has_no_use_for_is_not_said() {
         },
     });
     let seen = client
-        .sees("ahp-root://", &json!({ "agents": [agent] }))
+        .downgrade_state("ahp-root://", &json!({ "agents": [agent] }))
         .unwrap();
     let expected = json!({ "multipleChats": { "fork": true } });
     assert_eq!(seen["agents"][0]["capabilities"], expected);
@@ -286,6 +292,8 @@ fn what_0_6_has_no_use_for_is_not_said() {
         "title": "", "content": [], "lifecycle": { "status": "running" }, "isPty": true,
         "claim": { "kind": "client", "clientId": "c" },
     });
-    let seen = client.sees("ahp-terminal:/t", &terminal).unwrap();
+    let seen = client
+        .downgrade_state("ahp-terminal:/t", &terminal)
+        .unwrap();
     assert_eq!(seen.get("isPty"), None);
 }

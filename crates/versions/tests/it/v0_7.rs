@@ -6,7 +6,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::TestClient;
+use crate::test_client::TestClient;
 
 const SESSION: &str = "ahp-session:/s";
 
@@ -31,7 +31,7 @@ fn session() -> Json {
 }
 
 fn client() -> TestClient {
-    TestClient::of(Release::V0_7).knows(SESSION, None, &session())
+    TestClient::of(Release::V0_7).with_channel(SESSION, None, &session())
 }
 
 /// A tool that a client is to run.
@@ -47,8 +47,8 @@ fn tool_of(client: &str) -> Json {
 }
 
 #[test]
-fn a_customization_is_on_or_off_whoever_decided() {
-    let seen = client().sees(SESSION, &session()).unwrap();
+fn enablement_decisions_are_downgraded_to_a_flag() {
+    let seen = client().downgrade_state(SESSION, &session()).unwrap();
     let plugin = &seen["customizations"][0];
     assert_eq!(plugin["enabled"], false);
     assert_eq!(plugin.get("enablement"), None);
@@ -57,7 +57,7 @@ fn a_customization_is_on_or_off_whoever_decided() {
 }
 
 #[test]
-fn a_client_s_plugin_is_on_if_nobody_decided() {
+fn a_client_plugin_without_decisions_is_enabled() {
     let plugin = json!({
         "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P",
         "childEnablement": { "x": [{ "kind": "global", "enabled": false }] },
@@ -66,30 +66,30 @@ fn a_client_s_plugin_is_on_if_nobody_decided() {
         "type": "session/activeClientSet",
         "activeClient": { "clientId": "c", "tools": [], "customizations": [plugin] },
     });
-    let heard = client().hears(SESSION, &set);
+    let heard = client().downgrade_action(SESSION, &set);
     let plugin = &heard[0].1["activeClient"]["customizations"][0];
     assert_eq!(plugin["enabled"], true);
     assert_eq!(plugin.get("childEnablement"), None);
 }
 
 #[test]
-fn what_a_client_says_about_its_own_plugin_holds_everywhere() {
+fn a_client_decision_about_its_own_plugin_is_global() {
     let client = client();
     let plugin = json!({
         "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P", "enabled": false,
     });
     let own = json!({ "clientId": "c", "tools": [], "customizations": [plugin] });
     let set = json!({ "type": "session/activeClientSet", "activeClient": own });
-    let (_, said) = client.says(SESSION, set.clone());
+    let (_, said) = client.upgrade_action(SESSION, set.clone());
     let plugin = &said["activeClient"]["customizations"][0];
     assert_eq!(
         plugin["enablement"],
         json!([{ "kind": "global", "enabled": false }])
     );
     assert_eq!(plugin.get("enabled"), None);
-    assert_eq!(client.hears(SESSION, &said)[0].1, set);
+    assert_eq!(client.downgrade_action(SESSION, &said)[0].1, set);
 
-    let (_, asked) = client.asks(
+    let (_, asked) = client.upgrade_request(
         "createSession",
         json!({ "channel": SESSION, "activeClient": own }),
     );
@@ -101,12 +101,15 @@ fn what_a_client_says_about_its_own_plugin_holds_everywhere() {
 }
 
 #[test]
-fn turning_a_customization_on_leaves_what_was_decided_for_more_than_the_session() {
+fn a_toggle_keeps_the_decisions_of_wider_scopes() {
     let client = client();
     let toggle = |id: &str, enabled: bool| json!({ "type": "session/customizationToggled", "id": id, "enabled": enabled });
     let decided = |id: &str, enabled: bool| {
-        let (_, said) = client.says(SESSION, toggle(id, enabled));
-        assert_eq!(client.hears(SESSION, &said)[0].1, toggle(id, enabled));
+        let (_, said) = client.upgrade_action(SESSION, toggle(id, enabled));
+        assert_eq!(
+            client.downgrade_action(SESSION, &said)[0].1,
+            toggle(id, enabled)
+        );
         said["enablement"].clone()
     };
     let own = |enabled: bool| json!({ "kind": "session", "enabled": enabled });
@@ -120,7 +123,7 @@ fn turning_a_customization_on_leaves_what_was_decided_for_more_than_the_session(
 }
 
 #[test]
-fn who_has_to_sign_in_hears_where() {
+fn auth_required_has_the_uri_of_the_resource() {
     let client = client();
     let params = json!({
         "channel": "ahp-root://", "reason": "required",
@@ -135,14 +138,14 @@ fn who_has_to_sign_in_hears_where() {
 }
 
 #[test]
-fn a_directory_in_place_of_another_comes_with_all_that_follow() {
+fn a_replaced_directory_is_sent_with_all_that_follow() {
     let mut client = client();
     client.before = Some(wire::from_str(&session().to_string()).unwrap());
     let replaced = json!({
         "type": "session/workingDirectoryReplaced",
         "directory": "file:///b", "replacement": "file:///x",
     });
-    let heard = client.hears(SESSION, &replaced);
+    let heard = client.downgrade_action(SESSION, &replaced);
     let told: Vec<(&str, &str)> = heard
         .iter()
         .map(|(_, it)| {
@@ -162,22 +165,28 @@ fn a_directory_in_place_of_another_comes_with_all_that_follow() {
 }
 
 #[test]
-fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
+fn tools_of_another_client_are_not_needed_input() {
     let client = client();
     let set = |request: Json| json!({ "type": "session/inputNeededSet", "request": request });
-    assert_eq!(client.hears(SESSION, &set(tool_of("another"))), []);
-    assert_eq!(client.hears(SESSION, &set(tool_of("c"))).len(), 1);
+    assert_eq!(
+        client.downgrade_action(SESSION, &set(tool_of("another"))),
+        []
+    );
+    assert_eq!(
+        client.downgrade_action(SESSION, &set(tool_of("c"))).len(),
+        1
+    );
     assert!(client.viewer.take_client_specific());
 
     let mut state = session();
     state["inputNeeded"] = json!([tool_of("another")]);
-    let seen = client.sees(SESSION, &state).unwrap();
+    let seen = client.downgrade_state(SESSION, &state).unwrap();
     assert_eq!(
         (seen.get("inputNeeded"), &seen["status"]),
         (None, &json!(8))
     );
     state["inputNeeded"] = json!([tool_of("another"), tool_of("c")]);
-    let seen = client.sees(SESSION, &state).unwrap();
+    let seen = client.downgrade_state(SESSION, &state).unwrap();
     assert_eq!(
         (&seen["inputNeeded"][0]["id"], &seen["status"]),
         (&json!("c"), &json!(24))
@@ -185,7 +194,7 @@ fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
 }
 
 #[test]
-fn a_question_that_became_another_client_s_work_is_taken_back() {
+fn needed_input_that_becomes_work_of_another_client_is_removed() {
     let mut before = session();
     let mut question = tool_of("another");
     question["kind"] = json!("toolConfirmation");
@@ -195,29 +204,29 @@ fn a_question_that_became_another_client_s_work_is_taken_back() {
     client.before = Some(wire::from_str(&before.to_string()).unwrap());
     let set = json!({ "type": "session/inputNeededSet", "request": tool_of("another") });
     let removed = json!({ "type": "session/inputNeededRemoved", "id": "another" });
-    assert_eq!(client.hears(SESSION, &set)[0].1, removed);
+    assert_eq!(client.downgrade_action(SESSION, &set)[0].1, removed);
 
     before["inputNeeded"] = json!([tool_of("another")]);
     client.before = Some(wire::from_str(&before.to_string()).unwrap());
-    assert_eq!(client.hears(SESSION, &removed), []);
+    assert_eq!(client.downgrade_action(SESSION, &removed), []);
 }
 
 #[test]
-fn a_session_that_waits_for_no_tool_is_made_for_all_clients_at_once() {
+fn a_session_without_client_tools_is_not_client_specific() {
     let client = client();
-    client.sees(SESSION, &session()).unwrap();
+    client.downgrade_state(SESSION, &session()).unwrap();
     assert!(!client.viewer.take_client_specific());
 }
 
 #[test]
-fn that_the_first_directory_can_be_replaced_is_not_said() {
+fn the_primary_replacement_capability_is_omitted() {
     let directories = json!({ "immutablePrimary": true, "primaryReplacement": true });
     let agent = json!({
         "provider": "a", "displayName": "A", "description": "", "models": [],
         "capabilities": { "multipleWorkingDirectories": directories },
     });
     let seen = client()
-        .sees("ahp-root://", &json!({ "agents": [agent] }))
+        .downgrade_state("ahp-root://", &json!({ "agents": [agent] }))
         .unwrap();
     let directories = &seen["agents"][0]["capabilities"]["multipleWorkingDirectories"];
     assert_eq!(*directories, json!({ "immutablePrimary": true }));

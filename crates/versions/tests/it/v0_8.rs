@@ -7,7 +7,7 @@ use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonCall, JsonDispatch, UpgradeRefusal};
 use serde_json::json;
 
-use crate::worlds::TestClient;
+use crate::test_client::TestClient;
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -51,9 +51,9 @@ fn session() -> Json {
 /// A client of 0.8 that follows a session with one chat and its annotations.
 fn client() -> TestClient {
     TestClient::of(Release::V0_8)
-        .knows(SESSION, None, &session())
-        .knows(CHAT, Some(SESSION), &chat(&[turn("t", "complete", &[])]))
-        .knows(NOTES, Some(SESSION), &json!({ "annotations": [] }))
+        .with_channel(SESSION, None, &session())
+        .with_channel(CHAT, Some(SESSION), &chat(&[turn("t", "complete", &[])]))
+        .with_channel(NOTES, Some(SESSION), &json!({ "annotations": [] }))
 }
 
 fn state(state: &Json) -> ChannelState {
@@ -61,24 +61,24 @@ fn state(state: &Json) -> ChannelState {
 }
 
 #[test]
-fn a_session_that_failed_is_one_whose_creation_failed() {
+fn a_failed_session_has_the_state_creation_failed() {
     let client = client();
     let mut failed = session();
     failed["lifecycle"] = json!("failed");
     failed["origin"] = json!({ "kind": "automation", "automation": "a:/1", "run": "r:/1" });
-    let seen = client.sees(SESSION, &failed).unwrap();
+    let seen = client.downgrade_state(SESSION, &failed).unwrap();
     assert_eq!(seen["lifecycle"], "creationFailed");
     assert_eq!(seen.get("origin"), None);
 }
 
 #[test]
-fn what_an_automation_says_comes_from_the_system_wherever_it_stands() {
+fn messages_of_automations_have_the_system_as_origin() {
     let client = client();
     let mut state = chat(&[]);
     state["draft"] = message("automation");
     state["steeringMessage"] = json!({ "id": "1", "message": message("automation") });
     state["queuedMessages"] = json!([{ "id": "2", "message": message("automation") }]);
-    let seen = client.sees(CHAT, &state).unwrap();
+    let seen = client.downgrade_state(CHAT, &state).unwrap();
     let system = json!({ "kind": "systemNotification" });
     assert_eq!(seen["draft"]["origin"], system);
     assert_eq!(seen["steeringMessage"]["message"]["origin"], system);
@@ -88,27 +88,27 @@ fn what_an_automation_says_comes_from_the_system_wherever_it_stands() {
         "type": "chat/turnStarted", "turnId": "t", "startedAt": TIME,
         "message": message("automation"),
     });
-    let heard = client.hears(CHAT, &started);
+    let heard = client.downgrade_action(CHAT, &started);
     assert_eq!(heard[0].1["message"]["origin"], system);
 }
 
 #[test]
-fn a_word_that_0_8_does_not_know_is_replaced_by_the_nearest() {
+fn an_unknown_enum_value_is_replaced_with_the_nearest_one() {
     let confirmed = json!({
         "type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": "k", "approved": true,
         "confirmed": "by-the-stars",
     });
     assert_eq!(
-        client().hears(CHAT, &confirmed)[0].1["confirmed"],
+        client().downgrade_action(CHAT, &confirmed)[0].1["confirmed"],
         "user-action"
     );
 }
 
 #[test]
-fn a_failed_turn_says_so_in_its_error() {
+fn a_failed_turn_has_its_last_error_in_a_field() {
     let parts = [failure("first"), markdown("a"), failure("second")];
     let seen = client()
-        .sees(CHAT, &chat(&[turn("t", "error", &parts)]))
+        .downgrade_state(CHAT, &chat(&[turn("t", "error", &parts)]))
         .unwrap();
     let turn = &seen["turns"][0];
     assert_eq!(turn["error"], parts[2]["error"]);
@@ -117,43 +117,44 @@ fn a_failed_turn_says_so_in_its_error() {
 }
 
 #[test]
-fn an_error_that_a_turn_got_over_is_something_the_host_says() {
+fn an_error_before_the_end_of_a_turn_becomes_a_notification() {
     let parts = [markdown("a"), failure("once")];
     let told = json!([parts[0], { "kind": "systemNotification", "content": "once" }]);
     let mut state = chat(&[turn("t", "complete", &parts)]);
     state["activeTurn"] = json!({
         "id": "u", "startedAt": TIME, "message": message("user"), "responseParts": parts,
     });
-    let seen = client().sees(CHAT, &state).unwrap();
+    let seen = client().downgrade_state(CHAT, &state).unwrap();
     assert_eq!(seen["turns"][0]["responseParts"], told);
     assert_eq!(seen["turns"][0].get("error"), None);
     assert_eq!(seen["activeTurn"]["responseParts"], told);
 }
 
 #[test]
-fn the_error_that_ends_a_turn_is_not_in_a_part() {
+fn the_error_that_ends_a_turn_is_a_field_of_the_action() {
     let failed = json!({
         "type": "chat/error", "turnId": "t", "duration": 5, "part": failure("no"),
     });
-    let heard = client().hears(CHAT, &failed);
+    let heard = client().downgrade_action(CHAT, &failed);
     let error = json!({ "errorType": "agent", "message": "no" });
     let expected = json!({ "type": "chat/error", "turnId": "t", "duration": 5, "error": error });
     assert_eq!(heard[0].1, expected);
 }
 
 #[test]
-fn an_error_among_the_parts_of_a_running_turn_is_not_said() {
+fn an_error_part_of_a_running_turn_is_dropped() {
     let part = json!({ "type": "chat/responsePart", "turnId": "t", "part": failure("no") });
-    assert_eq!(client().hears(CHAT, &part), []);
+    assert_eq!(client().downgrade_action(CHAT, &part), []);
 }
 
 #[test]
-fn a_turn_that_goes_on_is_taken_away_and_begun_again() {
+fn a_resumed_turn_is_truncated_and_started_again() {
     let mut failed = turn("t2", "error", &[markdown("a"), failure("no")]);
     failed["usage"] = json!({ "inputTokens": 3 });
     let mut client = client();
     client.before = Some(state(&chat(&[turn("t1", "complete", &[]), failed])));
-    let heard = client.hears(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t2" }));
+    let heard =
+        client.downgrade_action(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t2" }));
     let actions: Vec<Json> = heard.into_iter().map(|(_, action)| action).collect();
     let told = json!({ "kind": "systemNotification", "content": "no" });
     let expected = json!([
@@ -167,23 +168,23 @@ fn a_turn_that_goes_on_is_taken_away_and_begun_again() {
 }
 
 #[test]
-fn a_question_is_asked_again_when_its_turn_goes_on() {
+fn an_input_request_is_repeated_in_a_resumed_turn() {
     let question = json!({ "kind": "inputRequest", "request": { "id": "q" } });
     let failed = turn("t", "error", &[question, failure("no")]);
     let mut client = client();
     client.before = Some(state(&chat(&[failed])));
-    let heard = client.hears(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t" }));
+    let heard = client.downgrade_action(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t" }));
     let asked = json!({ "type": "chat/inputRequested", "request": { "id": "q" } });
     assert_eq!(heard[2].1, asked);
 }
 
 #[test]
-fn the_only_turn_can_go_on_and_older_ones_can_still_be_fetched() {
+fn resuming_the_only_loaded_turn_keeps_the_history_cursor() {
     let mut before = chat(&[turn("t", "error", &[failure("no")])]);
     before["turnsNextCursor"] = json!("older");
     let mut client = client();
     client.before = Some(state(&before));
-    let heard = client.hears(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t" }));
+    let heard = client.downgrade_action(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t" }));
     assert_eq!(heard[0].1, json!({ "type": "chat/truncated" }));
     let loaded = json!({ "type": "chat/turnsLoaded", "turns": [], "turnsNextCursor": "older" });
     assert_eq!(heard[1].1, loaded);
@@ -191,13 +192,13 @@ fn the_only_turn_can_go_on_and_older_ones_can_still_be_fetched() {
 }
 
 #[test]
-fn a_terminal_has_a_number_once_it_is_over() {
+fn an_exited_terminal_has_an_exit_code() {
     let client = client();
     let claim = json!({ "kind": "session", "session": SESSION, "chat": CHAT });
     let terminal = |lifecycle: &Json| json!({ "title": "", "content": [], "lifecycle": lifecycle, "claim": claim });
     let seen = |lifecycle: Json| {
         client
-            .sees("ahp-terminal:/t", &terminal(&lifecycle))
+            .downgrade_state("ahp-terminal:/t", &terminal(&lifecycle))
             .unwrap()
     };
     let over = seen(json!({ "status": "exited", "exitCode": 3 }));
@@ -214,12 +215,12 @@ fn a_terminal_has_a_number_once_it_is_over() {
         "lifecycle": { "status": "exited", "exitCode": 0 },
     });
     let changed = json!({ "type": "root/terminalsChanged", "terminals": [info] });
-    let heard = client.hears("ahp-root://", &changed);
+    let heard = client.downgrade_action("ahp-root://", &changed);
     assert_eq!(heard[0].1["terminals"][0]["exitCode"], 0);
 }
 
 #[test]
-fn an_annotation_names_its_turn_and_no_more() {
+fn an_annotation_origin_is_downgraded_to_its_turn() {
     let client = client();
     let note = |origin: Json| {
         json!({
@@ -230,48 +231,51 @@ fn an_annotation_names_its_turn_and_no_more() {
         note(json!({ "session": SESSION, "chat": CHAT, "turnId": "t" })),
         note(json!({ "session": SESSION })),
     ]});
-    let seen = client.sees(NOTES, &state).unwrap();
+    let seen = client.downgrade_state(NOTES, &state).unwrap();
     assert_eq!(seen["annotations"][0]["turnId"], "t");
     assert_eq!(seen["annotations"][0].get("origin"), None);
     assert_eq!(seen["annotations"][1]["turnId"], "");
 }
 
 #[test]
-fn the_turn_of_an_annotation_is_found_in_its_chat() {
+fn the_chat_of_an_annotation_is_found_by_its_turn() {
     let client = client();
     let update = json!({ "type": "annotations/updated", "annotationId": "n", "turnId": "t" });
-    let (_, said) = client.says(NOTES, update.clone());
+    let (_, said) = client.upgrade_action(NOTES, update.clone());
     let origin = json!({ "session": SESSION, "chat": CHAT, "turnId": "t" });
     assert_eq!(said["origin"], origin);
-    assert_eq!(client.hears(NOTES, &said)[0].1, update);
+    assert_eq!(client.downgrade_action(NOTES, &said)[0].1, update);
 
     let note = json!({
         "id": "n", "turnId": "", "resource": "file:///a", "resolved": false, "entries": [],
     });
     let set = json!({ "type": "annotations/set", "annotation": note });
-    let (_, said) = client.says(NOTES, set.clone());
+    let (_, said) = client.upgrade_action(NOTES, set.clone());
     assert_eq!(said["annotation"]["origin"], json!({ "session": SESSION }));
-    assert_eq!(client.hears(NOTES, &said)[0].1, set);
+    assert_eq!(client.downgrade_action(NOTES, &said)[0].1, set);
 }
 
 #[test]
-fn a_terminal_claimed_by_a_session_is_claimed_by_its_chat() {
+fn a_terminal_claim_of_a_session_gets_its_default_chat() {
     let client = client();
     let claimed = json!({
         "type": "terminal/claimed", "claim": { "kind": "session", "session": SESSION },
     });
-    let (_, said) = client.says("ahp-terminal:/t", claimed.clone());
+    let (_, said) = client.upgrade_action("ahp-terminal:/t", claimed.clone());
     assert_eq!(said["claim"]["chat"], CHAT);
-    assert_eq!(client.hears("ahp-terminal:/t", &said)[0].1, claimed);
+    assert_eq!(
+        client.downgrade_action("ahp-terminal:/t", &said)[0].1,
+        claimed
+    );
     let create = json!({ "channel": "ahp-terminal:/t", "claim": claimed["claim"] });
     assert_eq!(
-        client.asks("createTerminal", create).1["claim"]["chat"],
+        client.upgrade_request("createTerminal", create).1["claim"]["chat"],
         CHAT
     );
 }
 
 #[test]
-fn a_claim_of_a_session_without_chats_is_refused() {
+fn a_terminal_claim_of_an_unknown_session_is_rejected() {
     let client = client();
     let claim = json!({ "kind": "session", "session": "ahp-session:/gone" });
     let action = json!({ "type": "terminal/claimed", "claim": claim });
@@ -284,12 +288,12 @@ fn a_claim_of_a_session_without_chats_is_refused() {
 }
 
 #[test]
-fn nothing_is_said_about_automations() {
+fn automations_are_omitted() {
     let client = client();
     let run = json!({ "type": "automationRun/sessionSet", "session": SESSION });
-    assert_eq!(client.hears("ahp-automation-run:/1", &run), []);
+    assert_eq!(client.downgrade_action("ahp-automation-run:/1", &run), []);
     assert_eq!(
-        client.sees("ahp-automations://", &json!({ "entries": [] })),
+        client.downgrade_state("ahp-automations://", &json!({ "entries": [] })),
         None
     );
     let result = json!({
@@ -317,16 +321,19 @@ fn a_changeset_keeps_its_error_when_its_content_changes() {
     let error = json!({ "errorType": "git", "message": "no repository" });
     let state = json!({ "status": "error", "error": error, "files": [] });
     let channel = "ahp-session:/s/changeset/x";
-    let client = client().knows(channel, Some(SESSION), &state);
+    let client = client().with_channel(channel, Some(SESSION), &state);
     let changed = json!({ "type": "changeset/contentChanged", "files": [] });
-    assert_eq!(client.hears(channel, &changed)[0].1["error"], error);
+    assert_eq!(
+        client.downgrade_action(channel, &changed)[0].1["error"],
+        error
+    );
 }
 
 #[test]
-fn a_session_that_begins_with_another_s_turns_says_so_to_the_host() {
+fn a_session_fork_is_sent_to_the_host_in_meta() {
     let fork = json!({ "session": SESSION, "turnId": "t" });
     let params = json!({ "channel": "ahp-session:/new", "fork": fork, "_meta": { "x": 1 } });
-    let (_, asked) = client().asks("createSession", params);
+    let (_, asked) = client().upgrade_request("createSession", params);
     let expected = json!({
         "channel": "ahp-session:/new", "_meta": { "x": 1, "agenthost.fork": fork },
     });

@@ -4,28 +4,28 @@ use agenthost_protocol::version::Release;
 use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::TestClient;
+use crate::test_client::TestClient;
 
 #[test]
-fn what_is_new_in_1_0_is_not_said() {
+fn actions_and_values_new_in_1_0_are_omitted() {
     let client = TestClient::of(Release::V0_9);
     let moved = json!({ "type": "chat/movableChanged", "movable": true });
-    assert_eq!(client.hears("ahp-chat:/c", &moved), []);
+    assert_eq!(client.downgrade_action("ahp-chat:/c", &moved), []);
     // VS Code, finding 16: a change that has nothing in it for 0.9.
     let changes = json!({ "changes": { "additions": 1, "deletions": 0, "files": 1 } });
     let updated =
         json!({ "type": "session/chatUpdated", "chat": "ahp-chat:/c", "changes": changes });
-    assert_eq!(client.hears("ahp-session:/s", &updated), []);
+    assert_eq!(client.downgrade_action("ahp-session:/s", &updated), []);
     let recomputing = json!({ "type": "changeset/statusChanged", "status": "recomputing" });
-    let heard = client.hears("ahp-session:/s/changeset/x", &recomputing);
+    let heard = client.downgrade_action("ahp-session:/s/changeset/x", &recomputing);
     assert_eq!(heard[0].1["status"], "computing");
 }
 
 #[test]
-fn a_client_s_plugin_is_called_one() {
+fn a_client_plugin_gets_the_type_plugin() {
     let client = TestClient::of(Release::V0_9);
     let plugin = json!({ "id": "p", "uri": "virtual://p", "name": "P" });
-    let (_, said) = client.says(
+    let (_, said) = client.upgrade_action(
         "ahp-session:/s",
         json!({
             "type": "session/activeClientSet",
@@ -37,7 +37,7 @@ fn a_client_s_plugin_is_called_one() {
 
 /// VS Code 1.139.1 reads `nonce` of the plugins in a session's state.
 #[test]
-fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
+fn the_nonce_of_a_client_plugin_is_restored_from_meta() {
     let client = TestClient::of(Release::V0_9);
     let hears = |meta: serde_json::Value| {
         let plugin = json!({
@@ -46,7 +46,7 @@ fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
             "name": "VS Code Synced Data", "clientId": "c", "_meta": meta,
         });
         let updated = json!({ "type": "session/customizationUpdated", "customization": plugin });
-        client.hears("ahp-session:/s", &updated)[0].1["customization"].clone()
+        client.downgrade_action("ahp-session:/s", &updated)[0].1["customization"].clone()
     };
     let alone = hears(json!({ "agenthost.nonce": "-1592" }));
     assert_eq!(alone["nonce"], "-1592");
@@ -58,19 +58,19 @@ fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
 }
 
 #[test]
-fn parts_are_found_wherever_they_are() {
+fn nested_chat_summaries_are_downgraded() {
     let client = TestClient::of(Release::V0_9);
     let chat = json!({
         "resource": "ahp-chat:/c", "title": "", "status": 1, "modifiedAt": "2026-01-01T00:00:00Z",
         "movable": true,
     });
     let added = json!({ "type": "session/chatAdded", "summary": chat });
-    let heard = client.hears("ahp-session:/s", &added);
+    let heard = client.downgrade_action("ahp-session:/s", &added);
     assert_eq!(heard[0].1["summary"].get("movable"), None);
 }
 
 #[test]
-fn a_summary_that_changed_in_nothing_known_is_not_told() {
+fn summary_changes_without_known_fields_are_dropped() {
     let client = TestClient::of(Release::V0_9);
     let told = |changes: serde_json::Value| {
         let params = json!({ "channel": "ahp-root://", "session": "s:/1", "changes": changes });
@@ -88,12 +88,12 @@ fn a_summary_that_changed_in_nothing_known_is_not_told() {
 }
 
 #[test]
-fn an_edit_that_1_0_could_not_read_loses_what_is_wrong_with_it() {
+fn malformed_fields_of_an_edit_are_removed() {
     let client = TestClient::of(Release::V0_9);
     let side = json!({ "uri": "file:///a", "content": { "uri": "file:///b" } });
     let complete = |content: serde_json::Value| {
         let result = json!({ "success": true, "pastTenseMessage": "done", "content": [content] });
-        let (_, said) = client.says(
+        let (_, said) = client.upgrade_action(
             "ahp-chat:/c",
             json!({
                 "type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "k", "result": result,
@@ -110,7 +110,7 @@ fn an_edit_that_1_0_could_not_read_loses_what_is_wrong_with_it() {
 }
 
 #[test]
-fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
+fn editing_an_automation_keeps_unknown_customizations() {
     let plugin = json!({ "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P" });
     let template = json!({ "provider": "a", "customizations": [plugin] });
     let entry = json!({
@@ -123,15 +123,17 @@ fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
         },
     });
     let state = json!({ "entries": [entry] });
-    let client = TestClient::of(Release::V0_9).knows("ahp-automations://", None, &state);
+    let client = TestClient::of(Release::V0_9).with_channel("ahp-automations://", None, &state);
 
-    let seen = client.sees("ahp-automations://", &state).unwrap();
+    let seen = client
+        .downgrade_state("ahp-automations://", &state)
+        .unwrap();
     assert_eq!(seen["entries"][0].get("runCount"), None);
     let definition = &seen["entries"][0]["definition"];
     assert_eq!(definition["session"], json!({ "provider": "a" }));
     assert_eq!(definition.get("disableConditions"), None);
 
-    let (_, said) = client.says(
+    let (_, said) = client.upgrade_action(
         "ahp-automations://",
         json!({
             "type": "automation/updateRequested", "resource": "ahp-automation:/1",
@@ -144,14 +146,14 @@ fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
 }
 
 #[test]
-fn how_many_items_a_setting_has_is_not_said() {
+fn item_limits_of_settings_are_omitted() {
     let client = TestClient::of(Release::V0_9);
     let list = json!({ "type": "array", "title": "L", "minItems": 1, "maxItems": 2 });
     let state = json!({
         "agents": [],
         "config": { "schema": { "type": "object", "properties": { "l": list } }, "values": {} },
     });
-    let seen = client.sees("ahp-root://", &state).unwrap();
+    let seen = client.downgrade_state("ahp-root://", &state).unwrap();
     let property = &seen["config"]["schema"]["properties"]["l"];
     assert_eq!(*property, json!({ "type": "array", "title": "L" }));
 }

@@ -85,7 +85,7 @@ fn capitals_match_only_capitals() {
 }
 
 #[test]
-fn marks_of_a_word_say_where_it_is() {
+fn anchors_of_a_word_match_the_start_or_end() {
     check(
         "^fix",
         expect![[r#"
@@ -118,7 +118,7 @@ fn a_word_with_accents_distinguishes_them() {
 }
 
 #[test]
-fn starts_of_words_and_few_gaps_count_more() {
+fn word_starts_and_few_gaps_rank_higher() {
     let mut finder = FuzzyFinder::new(LabelKind::Paths);
     let labels = [
         "mainframe/alone",

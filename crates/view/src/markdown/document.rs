@@ -7,6 +7,7 @@ use super::link::LinkDefinitions;
 use super::parse::{ParsedPiece, block_spans, parse_piece};
 use super::plain::PlainScanner;
 use super::{MarkdownBlock, MarkdownInline};
+use crate::visible_text::visible_order;
 
 /// Blocks are searched for in windows of this size, which doubles until a window has two of them.
 const FIRST_WINDOW_BYTES: usize = 16 * 1024;
@@ -342,7 +343,7 @@ fn pieces(start: usize, spans: Vec<Range<usize>>, end: usize) -> Vec<Range<usize
 fn plain_block(text: &str, is_open: bool) -> MarkdownBlock {
     MarkdownBlock::Code {
         language: None,
-        text: text.to_owned(),
+        text: visible_order(text),
         open: is_open,
     }
 }
@@ -352,7 +353,7 @@ fn unparsed_block(last: Option<&Arc<MarkdownBlock>>, rest: &str) -> Option<Markd
     if rest.is_empty() {
         return None;
     }
-    let text = rest.to_owned();
+    let text = visible_order(rest);
     Some(match last.map(Arc::as_ref) {
         Some(MarkdownBlock::Code {
             language,

@@ -2,7 +2,8 @@
 
 use agenthost_protocol::chat::{
     ConfirmationOption, ConfirmationOptionKind, RiskAssessment, ToolCallHead, ToolCallParameters,
-    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolInput, ToolResultContent,
+    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolCallResult, ToolInput,
+    ToolResultContent,
 };
 use agenthost_protocol::common::FileEditCollection;
 use agenthost_protocol::ids::TurnId;
@@ -100,6 +101,7 @@ impl ApprovalCard {
             | ToolResultContent::Unknown(_) => None,
         });
         card.edits = edits.collect();
+        card.output = output_of(&call.result);
         card.phase = ApprovalPhase::Result;
         card
     }
@@ -124,11 +126,12 @@ impl ApprovalCard {
             tool: head.tool_name.clone(),
             title: plain_title(&message),
             details: blocks_of(&message),
-            intention: head.intention.clone(),
+            intention: head.intention.as_deref().map(visible_prose),
             command,
             input: text,
             source: input.command.or(input.text).filter(|_| is_changed),
             input_uri: input.uri,
+            output: None,
             folder: scope.folder.clone(),
             worker: scope.worker.clone(),
             risk: None,
@@ -189,6 +192,22 @@ fn risk_of(risk: Option<&RiskAssessment>) -> (Option<String>, Option<f64>) {
         }
         Some(RiskAssessment::Loading(_) | RiskAssessment::Unknown(_)) | None => (None, None),
     }
+}
+
+/// Returns the texts of a result; `None` if it has none.
+fn output_of(result: &ToolCallResult) -> Option<String> {
+    let content = result.content.iter().flatten();
+    let texts = content.filter_map(|block| match block {
+        ToolResultContent::Text(text) => Some(visible_text(&text.text)),
+        ToolResultContent::FileEdit(_)
+        | ToolResultContent::EmbeddedResource(_)
+        | ToolResultContent::Resource(_)
+        | ToolResultContent::Terminal(_)
+        | ToolResultContent::Subagent(_)
+        | ToolResultContent::Unknown(_) => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.is_empty()).then_some(text)
 }
 
 fn edits_of(edits: Option<&FileEditCollection>) -> Vec<EditSummary> {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{FormCard, RequestScope};
 use crate::markdown::is_safe_url;
+use crate::visible_text::visible_order;
 
 /// A question of a form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -94,7 +95,7 @@ impl FormCard {
             chat: scope.chat.clone(),
             request_id: request.id.clone(),
             worker: scope.worker.clone(),
-            message: request.message.clone(),
+            message: request.message.as_deref().map(visible_order),
             url: request.url.clone().filter(|url| is_safe_url(url.as_str())),
             questions: rows.collect(),
         }
@@ -145,14 +146,16 @@ fn question_row(question: &Question, answers: Option<&Answers>) -> Option<Questi
 
 fn plain_row(kind: QuestionKind, base: &QuestionBase) -> QuestionRow {
     let (label, description) = match &base.title {
-        Some(title) if !title.is_empty() => (title.clone(), Some(base.message.clone())),
-        Some(_) | None => (base.message.clone(), None),
+        Some(title) if !title.is_empty() => (title, Some(&base.message)),
+        Some(_) | None => (&base.message, None),
     };
     QuestionRow {
         id: base.id.clone(),
         kind,
-        label,
-        description: description.filter(|text| !text.is_empty()),
+        label: visible_order(label),
+        description: description
+            .filter(|text| !text.is_empty())
+            .map(|text| visible_order(text)),
         required: base.required == Some(true),
         options: Vec::new(),
         allow_other: false,
@@ -177,8 +180,8 @@ fn number_row(kind: QuestionKind, question: &NumberQuestion) -> QuestionRow {
 fn choice_rows(choices: &[Choice]) -> Vec<ChoiceRow> {
     let rows = choices.iter().map(|choice| ChoiceRow {
         value: choice.id.to_string(),
-        label: choice.label.clone(),
-        description: choice.description.clone(),
+        label: visible_order(&choice.label),
+        description: choice.description.as_deref().map(visible_order),
         recommended: choice.recommended == Some(true),
     });
     rows.collect()

@@ -13,6 +13,7 @@ use super::tool_call::call_body;
 use crate::markdown::{MarkdownBlock, MarkdownDocument};
 use crate::request::RequestCard;
 use crate::title::{blocks_of, first_line};
+use crate::visible_text::visible_order;
 
 /// Maximum number of Markdown blocks in a row of text.
 const MAX_TEXT_BLOCKS: usize = 8;
@@ -115,12 +116,16 @@ impl PartCache {
                     InputResponseKind::Decline => FormOutcome::Decline,
                     InputResponseKind::Cancel => FormOutcome::Cancel,
                 }),
+                answered_by: part.response.and_then(|_| {
+                    let id = part.request.id.as_str();
+                    refresh.context.answered_forms.get(id).cloned()
+                }),
             }),
             ResponsePart::SystemNotification(notice) => Some(RowBody::Notice {
                 blocks: blocks_of(&notice.content),
             }),
             ResponsePart::Error(error) => Some(RowBody::Error {
-                message: error.error.message.clone(),
+                message: visible_order(&error.error.message),
                 resumable: error.resumable == Some(true),
             }),
             ResponsePart::ContentRef(content) => Some(RowBody::Resource {
@@ -223,5 +228,5 @@ fn is_streamed(part: &ResponsePart) -> bool {
 /// Returns the title of a reasoning part: its first line, without the marks of emphasis.
 fn reasoning_summary(reasoning: &ReasoningPart) -> String {
     let line = first_line(&reasoning.content);
-    line.trim_matches(['*', '#', ' ']).to_owned()
+    visible_order(line.trim_matches(['*', '#', ' ']))
 }

@@ -3,6 +3,8 @@
 use agenthost_protocol::chat::{ToolCall, ToolResultContent};
 use serde::Serialize;
 
+use crate::visible_text::visible_order;
+
 /// The tool name of calls that show the plan of the agent.
 const PLAN_TOOL_NAME: &str = "update_plan";
 
@@ -48,7 +50,7 @@ fn plan_entry(line: &str) -> Option<PlanEntry> {
         ("- [x] ", PlanStatus::Done),
     ];
     boxes.into_iter().find_map(|(mark, status)| {
-        let text = line.strip_prefix(mark)?.to_owned();
+        let text = visible_order(line.strip_prefix(mark)?);
         Some(PlanEntry { text, status })
     })
 }

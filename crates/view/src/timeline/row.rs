@@ -90,6 +90,9 @@ pub enum RowBody {
         /// Resolution of the form; absent while it is open.
         #[serde(skip_serializing_if = "Option::is_none")]
         response: Option<FormOutcome>,
+        /// Name of the client that answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answered_by: Option<String>,
     },
     /// A notice of the host or of the agent.
     Notice {

@@ -102,7 +102,7 @@ fn a_turn_is_a_message_its_parts_and_an_end() {
 }
 
 #[test]
-fn a_tool_call_says_how_it_was_decided_and_by_which_client() {
+fn a_tool_call_has_its_decision_and_the_client_that_made_it() {
     let completed = |fields: Value| {
         let mut fields = fields;
         let result = json!({"success": true, "pastTenseMessage": "Ran it", "confirmed": "setting"});
@@ -366,4 +366,47 @@ fn a_text_without_blocks_has_one_row_and_a_shorter_one_loses_rows() {
         set ["t1/message", "t1/0"]
     "#]]
     .assert_eq(&(log.join("\n") + "\n"));
+}
+
+#[test]
+fn a_form_says_who_answered() {
+    let part = json!({"kind": "inputRequest", "request": {"id": "q1"}, "response": "accept"});
+    let turn = turn("t1", json!({"responseParts": [part]}));
+    let forms = json!([
+        {"chat": "chat:/1", "requestId": "q1", "name": "phone\u{202e}", "clientId": "c"},
+        {"chat": "chat:/2", "requestId": "q1", "name": "other", "clientId": "d"},
+    ]);
+    let session = session(json!({"_meta": {"agenthost.answeredForms": forms}}));
+    let context = TimelineContext::of_chat(&"s:/1".into(), &session, &"chat:/1".into());
+    let mut timeline = Timeline::new(context);
+    timeline.update(&chat(json!({"turns": [turn]})));
+    let mut rows = timeline
+        .rows()
+        .map(|row| serde_json::to_value(row).unwrap());
+    let form = rows.find(|row| row["kind"] == "form").unwrap();
+    assert_eq!(form["answeredBy"], r"phone\u{202e}");
+}
+
+#[test]
+fn characters_that_reorder_text_are_visible() {
+    let spoofed = "a\u{202e}b\u{2066}c";
+    let visible = r"a\u{202e}b\u{2066}c";
+    let parts = json!([
+        {"kind": "markdown", "id": "m", "content": format!("{spoofed} `{spoofed}` [{spoofed}](https://x.test)\n\n```\n{spoofed}\n```")},
+        {"kind": "error", "error": {"errorType": "x", "message": spoofed}},
+        call("c1", "running", json!({"invocationMessage": spoofed, "displayName": spoofed, "confirmed": "not-needed",
+            "intention": spoofed, "content": [{"type": "text", "text": spoofed}]})),
+    ]);
+    let turn = turn("t1", json!({"responseParts": parts}));
+    let mut timeline = Timeline::new(context());
+    timeline.update(&chat(json!({"turns": [turn]})));
+    for row in timeline.rows() {
+        let text = serde_json::to_value(row).unwrap().to_string();
+        assert!(!text.contains(['\u{202e}', '\u{2066}']), "{text}");
+    }
+    let text: String = timeline.rows().map(|row| format!("{row:?}")).collect();
+    assert!(
+        text.contains(&format!("{visible:?}").trim_matches('"').to_owned()),
+        "{text}"
+    );
 }

@@ -17,6 +17,7 @@ use crate::file_edit::EditSummary;
 use crate::mcp_app::app_of_call;
 use crate::request::{RequestCard, call_input};
 use crate::title::plain_title;
+use crate::visible_text::{visible_order, visible_text};
 
 /// The `_meta` key of a tool call for the client that answered its request: a name, or an object
 /// with `name` and `clientId`.
@@ -102,10 +103,10 @@ fn plain_row(head: &ToolCallHead, context: &TimelineContext) -> ToolCallRow {
     let app = app_of_call(head).filter(|(_, server)| context.app_servers.contains(*server));
     ToolCallRow {
         call_id: head.tool_call_id.clone(),
-        name: head.display_name.clone(),
-        title: head.display_name.clone(),
+        name: visible_order(&head.display_name),
+        title: visible_order(&head.display_name),
         status: CallStatus::Streaming,
-        intention: head.intention.clone(),
+        intention: head.intention.as_deref().map(visible_order),
         command: None,
         input: None,
         input_uri: None,
@@ -132,8 +133,8 @@ impl ToolCallRow {
 
     fn set_input(&mut self, head: &ToolCallHead, input: Option<&ToolInput>) {
         let input = call_input(head, input);
-        self.command = input.command;
-        self.input = input.text;
+        self.command = input.command.as_deref().map(visible_text);
+        self.input = input.text.as_deref().map(visible_text);
         self.input_uri = input.uri;
     }
 
@@ -161,7 +162,7 @@ impl ToolCallRow {
             CallStatus::Failed
         };
         let message = result.error.as_ref().and_then(|error| error.get("message"));
-        self.reason = message.and_then(Json::as_str).map(str::to_owned);
+        self.reason = message.and_then(Json::as_str).map(visible_order);
     }
 
     fn set_cancellation(&mut self, call: &ToolCallCancelled) {
@@ -173,7 +174,7 @@ impl ToolCallRow {
         });
         let message = call.reason_message.as_ref().map(MaybeMarkdown::as_str);
         let suggestion = call.user_suggestion.as_ref().map(|text| text.text.as_str());
-        self.reason = message.or(suggestion).map(str::to_owned);
+        self.reason = message.or(suggestion).map(visible_order);
         let option = call.selected_option.as_ref();
         self.selected_option = option.map(|option| option.label.clone());
     }
@@ -199,7 +200,7 @@ fn call_contents(content: &[ToolResultContent]) -> Vec<CallContent> {
 fn call_content(content: &ToolResultContent) -> Option<CallContent> {
     let content = match content {
         ToolResultContent::Text(text) => CallContent::Text {
-            text: text.text.clone(),
+            text: visible_order(&text.text),
         },
         ToolResultContent::EmbeddedResource(embedded) => CallContent::Embedded {
             content_type: embedded.content_type.clone(),
@@ -216,17 +217,19 @@ fn call_content(content: &ToolResultContent) -> Option<CallContent> {
             let result = terminal.result.as_ref();
             CallContent::Terminal {
                 uri: terminal.resource.clone(),
-                title: terminal.title.clone(),
+                title: visible_order(&terminal.title),
                 exit_code: result.and_then(|result| result.exit_code),
-                preview: result.and_then(|result| result.preview.clone()),
+                preview: result
+                    .and_then(|result| result.preview.as_deref())
+                    .map(visible_order),
                 ended: result.is_some(),
             }
         }
         ToolResultContent::Subagent(worker) => CallContent::Worker {
             chat: worker.resource.clone(),
-            title: worker.title.clone(),
+            title: visible_order(&worker.title),
             agent: worker.agent_name.clone(),
-            description: worker.description.clone(),
+            description: worker.description.as_deref().map(visible_order),
         },
         ToolResultContent::Unknown(_) => return None,
     };

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back() {
+    fn an_object_uri_survives_a_round_trip() {
         for kind in [GitObjectKind::Blob, GitObjectKind::Commit] {
             for path in ["/w/a.rs", "/w/ä b+(1)@'#?%.rs", "/"] {
                 let address = address(kind);
@@ -107,7 +107,7 @@ mod tests {
 
     /// The URI after VS Code has parsed and printed it.
     #[test]
-    fn an_address_is_the_same_however_it_is_encoded() {
+    fn an_object_uri_is_parsed_in_every_encoding() {
         let address = address(GitObjectKind::Blob);
         let (key, object) = (address.session.as_str(), &address.object);
         let path = "/w/%C3%A4%20b%2B%281%29.rs";
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_has_not_made_is_nothing() {
+    fn malformed_object_uris_are_rejected() {
         let address = address(GitObjectKind::Blob);
         let (key, object) = (address.session.as_str(), &address.object);
         for uri in [

@@ -392,6 +392,7 @@ fn run_setup(
     let refused = |reason: String| Err(ChangesError::Refused(reason));
     let start = TerminalOptions {
         program: PtyProgram::Command(line.clone()),
+        environment: Vec::new(),
         directory: uri_of(directory),
         cols: COMMAND_COLS,
         rows: COMMAND_ROWS,

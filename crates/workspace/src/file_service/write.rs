@@ -163,7 +163,10 @@ fn append_data(granted_path: &GrantedPath, data: &[u8]) -> Result<(), FileError>
         .map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     granted_path.check_is_file(&metadata)?;
-    check_size(granted_path, data.len() as u64)?;
+    check_size(
+        granted_path,
+        metadata.len().saturating_add(data.len() as u64),
+    )?;
     file.write_all(data).map_err(failed)
 }
 

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_and_places_are_told() {
+    fn titles_and_directories_are_reported() {
         let output = b"a\x1b]0;my title\x07b\x1b]7;file://box/tmp/x\x1b\\c\x1b]633;A\x07\x1b[1md";
         let (text, events) = read(&[output]);
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_make_no_difference() {
+    fn split_input_gives_the_same_events() {
         let output = "é🦀\u{1b}]2;t\u{7}x\u{1b}[0m\u{1b}]133;C\u{7}end".as_bytes();
         let whole = read(&[output]);
         for split in 0..output.len() {
@@ -244,7 +244,7 @@ mod tests {
 
     /// TER-6, TER-8: command events are sent at their place in the output.
     #[test]
-    fn commands_are_told_in_their_place() {
+    fn command_events_are_in_order_with_the_output() {
         let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
         let output = [
             "$ make",
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_text() {
+    fn an_unterminated_sequence_is_text() {
         let mut long = b"\x1b]0;".to_vec();
         long.extend(std::iter::repeat_n(b'x', 100_000));
         let (text, events) = read(&[&long]);

@@ -103,10 +103,10 @@ pub(super) struct ShellIntegration {
 }
 
 impl PreparedProgram {
-    pub(super) fn new(program: &PtyProgram) -> Self {
+    pub(super) fn new(program: &PtyProgram, environment: &[(OsString, OsString)]) -> Self {
         let mut prepared = match program {
-            PtyProgram::Shell(shell) => Self::for_shell(shell),
-            PtyProgram::Command(line) => Self::for_command(&line.0),
+            PtyProgram::Shell(shell) => Self::for_shell(shell, environment),
+            PtyProgram::Command(line) => Self::for_command(&line.0, environment),
             PtyProgram::Exec(run) => Self::for_exec(run),
         };
         prepared.command.env("TERM", "xterm-256color");
@@ -114,9 +114,12 @@ impl PreparedProgram {
         prepared
     }
 
-    fn for_command(line: &str) -> Self {
+    fn for_command(line: &str, environment: &[(OsString, OsString)]) -> Self {
         let mut command = CommandBuilder::new("sh");
         command.args(["-c", line]);
+        for (name, value) in environment {
+            command.env(name, value);
+        }
         Self::without_pager(command)
     }
 
@@ -140,7 +143,7 @@ impl PreparedProgram {
         }
     }
 
-    fn for_shell(shell: &ShellSpec) -> Self {
+    fn for_shell(shell: &ShellSpec, environment: &[(OsString, OsString)]) -> Self {
         let path = match &shell.path {
             Some(path) => path.clone(),
             None => CommandBuilder::new_default_prog().get_shell().into(),
@@ -154,7 +157,7 @@ impl PreparedProgram {
             (None, ShellStartup::Login) => CommandBuilder::new_default_prog(),
             (None, ShellStartup::NonLogin) | (Some(_), _) => CommandBuilder::new(&path),
         };
-        for (name, value) in &shell.environment {
+        for (name, value) in shell.environment.iter().chain(environment) {
             command.env(name, value);
         }
         command.env("SHELL", &path);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_without_the_nonce_say_nothing() {
+    fn marks_without_the_nonce_are_ignored() {
         let mut marks = ShellMarkParser::new(Some("n".to_owned()));
         for forged in ["C;x;ls", "C", "C;", "D;;0", "B", "E;n", "A;n", ""] {
             assert_eq!(marks.parse(forged), [], "{forged}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_a_line_and_an_end() {
+    fn command_marks_have_a_line_and_an_exit_code() {
         let mut marks = ShellMarkParser::new(Some("n".to_owned()));
         assert_eq!(marks.parse("C;n;a;b%0Ac%25"), [line("a;b\nc%")]);
         let finished = TerminalEvent::CommandFinished(Some(3));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_changes_come_to_one() {
+    fn changes_of_one_file_are_merged() {
         use ResourceChangeType::{Added, Deleted, Updated};
         let cases: &[(&[ResourceChangeType], Option<ResourceChangeType>)] = &[
             (&[Added, Updated, Updated], Some(Added)),

@@ -17,7 +17,7 @@ pub(crate) struct Bench {
 
 /// A command as it was told.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ReportedCommand {
     pub(crate) line: String,
     pub(crate) output: String,
     pub(crate) exit_code: Option<i64>,
@@ -26,6 +26,7 @@ pub(crate) struct Told {
 pub(crate) fn start(program: PtyProgram, directory: &Path) -> TerminalOptions {
     TerminalOptions {
         program,
+        environment: Vec::new(),
         directory: uri_of(directory),
         cols: 100,
         rows: 40,
@@ -121,14 +122,14 @@ impl Bench {
     }
 
     /// The next command that begins and ends.
-    pub(crate) fn command(&self) -> Told {
-        let mut told: Option<Told> = None;
+    pub(crate) fn command(&self) -> ReportedCommand {
+        let mut told: Option<ReportedCommand> = None;
         loop {
             let event = self.next();
             match (event, &mut told) {
                 (TerminalEvent::CommandExecuted(line), open) => {
                     assert_eq!(*open, None, "a second command before the end of the first");
-                    *open = Some(Told {
+                    *open = Some(ReportedCommand {
                         line: line.0,
                         output: String::new(),
                         exit_code: None,
@@ -147,7 +148,7 @@ impl Bench {
     }
 
     /// Types a line, and returns the command that comes of it.
-    pub(crate) fn run(&self, line: &str) -> Told {
+    pub(crate) fn run(&self, line: &str) -> ReportedCommand {
         self.type_line(line);
         self.command()
     }

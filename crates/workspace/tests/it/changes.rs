@@ -1,8 +1,8 @@
 //! Tests for differences between files, and that computing them has no visible side effect.
 
+mod folder_kinds;
 mod generated;
 mod operations;
-mod places;
 mod repository_code;
 mod survey;
 mod worktrees;
@@ -20,20 +20,20 @@ use agenthost_workspace::{ChangeTracker, ChangesError, uri_of};
 use tempfile::TempDir;
 
 /// A folder, and the tracker of its changes.
-pub(crate) struct Scene {
+pub(crate) struct TrackedFolder {
     _temporary: TempDir,
     pub(crate) folder: PathBuf,
     pub(crate) changes: ChangeTracker,
     pub(crate) session: Uri,
 }
 
-impl Scene {
+impl TrackedFolder {
     /// Returns a folder that is in no repository.
     pub(crate) fn plain() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap().join("project");
         fs::create_dir(&folder).unwrap();
-        Scene {
+        TrackedFolder {
             changes: ChangeTracker::new(temporary.path().join("kept")),
             folder,
             session: Uri::from("ahp-session:/s1"),
@@ -42,31 +42,31 @@ impl Scene {
     }
 
     /// Returns another session in the same folder.
-    pub(crate) fn beside(other: &Scene) -> Self {
-        let scene = Scene::plain();
-        Scene {
+    pub(crate) fn in_same_folder(other: &TrackedFolder) -> Self {
+        let tracked_folder = TrackedFolder::plain();
+        TrackedFolder {
             folder: other.folder.clone(),
-            ..scene
+            ..tracked_folder
         }
     }
 
     /// Returns a repository without commits.
     pub(crate) fn repository() -> Self {
-        let scene = Scene::plain();
-        scene.git(&["init", "--quiet", "--initial-branch=main"]);
-        scene.git(&["config", "user.name", "A"]);
-        scene.git(&["config", "user.email", "a@example.com"]);
-        scene
+        let tracked_folder = TrackedFolder::plain();
+        tracked_folder.git(&["init", "--quiet", "--initial-branch=main"]);
+        tracked_folder.git(&["config", "user.name", "A"]);
+        tracked_folder.git(&["config", "user.email", "a@example.com"]);
+        tracked_folder
     }
 
     /// Returns a repository with a commit of some files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        let scene = Scene::repository();
+        let tracked_folder = TrackedFolder::repository();
         for (name, text) in files {
-            scene.write(name, text);
+            tracked_folder.write(name, text);
         }
-        scene.commit("first");
-        scene
+        tracked_folder.commit("first");
+        tracked_folder
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
@@ -96,10 +96,10 @@ impl Scene {
         vec![uri_of(&self.folder).unwrap()]
     }
 
-    pub(crate) fn mark(&self, mark: &CheckpointId) {
+    pub(crate) fn take_checkpoint(&self, mark: &CheckpointId) {
         let directories = self.directories();
         if *mark != CheckpointId::SessionStart {
-            self.mark(&CheckpointId::SessionStart);
+            self.take_checkpoint(&CheckpointId::SessionStart);
         }
         let marked = self
             .changes
@@ -215,30 +215,30 @@ pub(crate) fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn all_views_of_a_session() {
-    let scene = Scene::with(&[("a.txt", "1\n2\n"), ("b.txt", "b\n")]);
-    scene.git(&["checkout", "--quiet", "-b", "work"]);
-    scene.write("c.txt", "committed on the branch\n");
-    scene.commit("second");
-    scene.write("a.txt", "1\n2\n3\n");
-    scene.mark(&CheckpointId::SessionStart);
-    scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
-    scene.write("b.txt", "B\n");
-    scene.mark(&CheckpointId::AfterTurn(turn("t1")));
-    scene.write("d.txt", "by hand\n");
-    scene.mark(&CheckpointId::BeforeTurn(turn("t2")));
-    fs::remove_file(scene.folder.join("a.txt")).unwrap();
-    scene.mark(&CheckpointId::AfterTurn(turn("t2")));
+fn changesets_of_all_ranges_are_computed() {
+    let tracked_folder = TrackedFolder::with(&[("a.txt", "1\n2\n"), ("b.txt", "b\n")]);
+    tracked_folder.git(&["checkout", "--quiet", "-b", "work"]);
+    tracked_folder.write("c.txt", "committed on the branch\n");
+    tracked_folder.commit("second");
+    tracked_folder.write("a.txt", "1\n2\n3\n");
+    tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
+    tracked_folder.take_checkpoint(&CheckpointId::BeforeTurn(turn("t1")));
+    tracked_folder.write("b.txt", "B\n");
+    tracked_folder.take_checkpoint(&CheckpointId::AfterTurn(turn("t1")));
+    tracked_folder.write("d.txt", "by hand\n");
+    tracked_folder.take_checkpoint(&CheckpointId::BeforeTurn(turn("t2")));
+    fs::remove_file(tracked_folder.folder.join("a.txt")).unwrap();
+    tracked_folder.take_checkpoint(&CheckpointId::AfterTurn(turn("t2")));
 
     assert_eq!(
-        scene.uncommitted(),
+        tracked_folder.uncommitted(),
         ["gone a.txt +0 -2", "b.txt +1 -1", "new d.txt +1 -0"]
     );
-    let branch = scene
+    let branch = tracked_folder
         .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
         .unwrap();
     assert_eq!(
-        scene.lines(&branch.files),
+        tracked_folder.lines(&branch.files),
         [
             "gone a.txt +0 -2",
             "b.txt +1 -1",
@@ -253,12 +253,13 @@ fn all_views_of_a_session() {
     );
     assert_eq!((git.uncommitted, git.operation_in_progress), (3, None));
     assert_eq!(
-        scene.since_start(),
+        tracked_folder.since_start(),
         ["gone a.txt +0 -3", "b.txt +1 -1", "new d.txt +1 -0"]
     );
     let of = |from: CheckpointId, to: CheckpointId| {
-        let compared = scene.compare(DiffEndpoint::Checkpoint(from), DiffEndpoint::Checkpoint(to));
-        scene.lines(&compared.unwrap().files)
+        let compared =
+            tracked_folder.compare(DiffEndpoint::Checkpoint(from), DiffEndpoint::Checkpoint(to));
+        tracked_folder.lines(&compared.unwrap().files)
     };
     let first = of(
         CheckpointId::BeforeTurn(turn("t1")),
@@ -277,31 +278,37 @@ fn all_views_of_a_session() {
     assert_eq!(between, ["gone a.txt +0 -3", "new d.txt +1 -0"]);
     let unknown = DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn("t9")));
     assert_eq!(
-        scene.compare(unknown, DiffEndpoint::WorkingTree),
+        tracked_folder.compare(unknown, DiffEndpoint::WorkingTree),
         Err(ChangesError::NoCheckpoint)
     );
 }
 
 /// CHS-18.
 #[test]
-fn both_sides_can_be_read() {
-    let scene = Scene::with(&[("a.txt", "before\n")]);
-    scene.mark(&CheckpointId::SessionStart);
-    scene.write("a.txt", "after\n");
-    let compared = scene.compare(
+fn contents_of_both_sides_are_readable() {
+    let tracked_folder = TrackedFolder::with(&[("a.txt", "before\n")]);
+    tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
+    tracked_folder.write("a.txt", "after\n");
+    let compared = tracked_folder.compare(
         DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
         DiffEndpoint::WorkingTree,
     );
-    scene.write("a.txt", "later\n");
+    tracked_folder.write("a.txt", "later\n");
     let edit = compared.unwrap().files.remove(0).edit;
     let (before, after) = (edit.before.unwrap().content, edit.after.unwrap().content);
-    assert_eq!(scene.changes.read_object(&before.uri).unwrap(), b"before\n");
-    assert_eq!(scene.changes.read_object(&after.uri).unwrap(), b"after\n");
+    assert_eq!(
+        tracked_folder.changes.read_object(&before.uri).unwrap(),
+        b"before\n"
+    );
+    assert_eq!(
+        tracked_folder.changes.read_object(&after.uri).unwrap(),
+        b"after\n"
+    );
     assert_eq!((before.size_hint, after.size_hint), (Some(7), Some(6)));
     assert_ne!(before.nonce, after.nonce);
     // If the paths differ, clients treat the two versions as a renamed file.
     let path = |uri: &Uri| uri.as_str().split(['?', ':']).nth(1).unwrap().to_owned();
-    let file = scene.uri("a.txt");
+    let file = tracked_folder.uri("a.txt");
     assert_eq!(format!("file://{}", path(&after.uri)), file.as_str());
     assert_eq!(path(&before.uri), path(&after.uri));
 
@@ -311,7 +318,7 @@ fn both_sides_can_be_read() {
     // The form that earlier hosts have stored.
     let old = format!("agenthost-git:/{key}/{object}/a.txt");
     assert_eq!(
-        scene.changes.read_object(&Uri::from(old)).unwrap(),
+        tracked_folder.changes.read_object(&Uri::from(old)).unwrap(),
         b"after\n"
     );
     let wrong = [
@@ -325,36 +332,46 @@ fn both_sides_can_be_read() {
     ];
     for uri in wrong {
         assert!(
-            scene.changes.read_object(&Uri::from(uri.as_str())).is_err(),
+            tracked_folder
+                .changes
+                .read_object(&Uri::from(uri.as_str()))
+                .is_err(),
             "{uri}"
         );
     }
-    scene.changes.remove_session(&scene.session).unwrap();
-    assert!(scene.changes.read_object(&before.uri).is_err());
-    scene.changes.remove_session(&scene.session).unwrap();
+    tracked_folder
+        .changes
+        .remove_session(&tracked_folder.session)
+        .unwrap();
+    assert!(tracked_folder.changes.read_object(&before.uri).is_err());
+    tracked_folder
+        .changes
+        .remove_session(&tracked_folder.session)
+        .unwrap();
 }
 
 #[test]
-fn nobody_notices_that_somebody_looked() {
-    let scene = Scene::with(&[("a.txt", "1\n"), ("x/b.txt", "2\n"), ("c.txt", "c\n")]);
-    scene.write("a.txt", "staged\n");
-    scene.git(&["add", "a.txt"]);
-    scene.write("a.txt", "not staged\n");
-    scene.write("new.txt", "new\n");
-    let hook = scene.folder.join(".git/hooks/post-index-change");
+fn computing_a_diff_changes_nothing_in_the_repository() {
+    let tracked_folder =
+        TrackedFolder::with(&[("a.txt", "1\n"), ("x/b.txt", "2\n"), ("c.txt", "c\n")]);
+    tracked_folder.write("a.txt", "staged\n");
+    tracked_folder.git(&["add", "a.txt"]);
+    tracked_folder.write("a.txt", "not staged\n");
+    tracked_folder.write("new.txt", "new\n");
+    let hook = tracked_folder.folder.join(".git/hooks/post-index-change");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, "#!/bin/sh\ntouch ran\n").unwrap();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&hook, executable).unwrap();
-    scene.git(&["config", "core.fsmonitor", "touch ran; false"]);
-    let before = all_files(&scene.folder);
-    scene.mark(&CheckpointId::SessionStart);
-    scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
-    scene.mark(&CheckpointId::AfterTurn(turn("t1")));
-    scene.uncommitted();
-    scene.since_start();
-    scene
+    tracked_folder.git(&["config", "core.fsmonitor", "touch ran; false"]);
+    let before = all_files(&tracked_folder.folder);
+    tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
+    tracked_folder.take_checkpoint(&CheckpointId::BeforeTurn(turn("t1")));
+    tracked_folder.take_checkpoint(&CheckpointId::AfterTurn(turn("t1")));
+    tracked_folder.uncommitted();
+    tracked_folder.since_start();
+    tracked_folder
         .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
         .unwrap();
-    assert!(all_files(&scene.folder) == before);
+    assert!(all_files(&tracked_folder.folder) == before);
 }

@@ -25,7 +25,7 @@ fn denied<T: std::fmt::Debug>(result: Result<T, FileError>) {
 /// SEC-2: no path, link or name can be used to read, write, list, create, copy, move or delete
 /// something outside of a granted folder.
 #[test]
-fn nothing_leads_out() {
+fn no_path_or_link_escapes_a_granted_folder() {
     let disk = Disk::new();
     let secret = disk.outside.path().join("secret");
     fs::write(&secret, "secret").unwrap();
@@ -82,7 +82,7 @@ fn nothing_leads_out() {
 
 /// Read access does not include write access, and access to a file does not include its folder.
 #[test]
-fn a_grant_is_what_it_says() {
+fn a_grant_covers_only_its_file_and_access() {
     let mut disk = Disk::new();
     fs::write(disk.path("one"), "1").unwrap();
     fs::write(disk.path("two"), "2").unwrap();
@@ -110,7 +110,7 @@ fn a_grant_is_what_it_says() {
 /// While files are read and written through a folder, another thread keeps replacing the folder by
 /// a link. What is outside is never read or changed.
 #[test]
-fn no_race_leads_out() {
+fn no_symlink_race_escapes_a_granted_folder() {
     let disk = Disk::new();
     let secret = disk.outside.path().join("file");
     fs::write(&secret, "secret").unwrap();

@@ -50,7 +50,7 @@ impl Disk {
         uri_of(&self.path(name)).unwrap()
     }
 
-    fn put(&self, name: &str, content: &str) -> PathBuf {
+    fn create_file(&self, name: &str, content: &str) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
@@ -85,9 +85,9 @@ pub(crate) fn params<T: Wire>(mut json: Json) -> T {
 
 /// RES-2: text is returned as text, other bytes as base64, and the result names the encoding.
 #[test]
-fn a_file_is_read() {
+fn a_file_is_read_as_text_or_base64() {
     let disk = Disk::new();
-    disk.put("text", "grüße 🦀");
+    disk.create_file("text", "grüße 🦀");
     fs::write(disk.path("bytes"), [0xff, 0x00, 0xfe]).unwrap();
     let read = |name: &str, encoding: Option<&str>| {
         let mut all = json!({"uri": disk.uri(name)});
@@ -113,7 +113,7 @@ fn a_file_is_read() {
 
 /// Directories, pipes, devices and files that are too large are refused without blocking.
 #[test]
-fn what_is_no_file_is_not_read() {
+fn special_and_oversized_files_are_rejected() {
     let disk = Disk::new();
     let kind = |found| {
         let uri = Uri::from("x");
@@ -166,9 +166,24 @@ fn what_is_no_file_is_not_read() {
     }
 }
 
+/// An append does not make a file larger than reads and writes allow.
+#[test]
+fn an_append_respects_the_limit() {
+    let disk = Disk::new();
+    disk.create_file("full", "");
+    let file = fs::File::options().write(true).open(disk.path("full"));
+    file.unwrap().set_len(16 * 1024 * 1024 - 1).unwrap();
+    let append = json!({"mode": "append"});
+    let refused = disk.write(&disk.uri("full"), append);
+    assert!(
+        matches!(refused, Err(FileError::TooLarge { .. })),
+        "{refused:?}"
+    );
+}
+
 /// RES-3: the modes and the position of a write, in bytes.
 #[test]
-fn data_goes_where_it_is_put() {
+fn a_write_respects_its_mode_and_position() {
     let disk = Disk::new();
     let cases = [
         (json!({}), "new"),
@@ -181,7 +196,7 @@ fn data_goes_where_it_is_put() {
         (json!({"data": "bmV3", "encoding": "base64"}), "new"),
     ];
     for (more, expected) in cases {
-        disk.put("file", "old");
+        disk.create_file("file", "old");
         disk.write(&disk.uri("file"), more.clone()).unwrap();
         assert_eq!(
             fs::read_to_string(disk.path("file")).unwrap(),
@@ -189,7 +204,7 @@ fn data_goes_where_it_is_put() {
             "{more}"
         );
     }
-    disk.put("file", "old");
+    disk.create_file("file", "old");
     for more in [
         json!({"mode": "insert", "position": 4}),
         json!({"mode": "append", "position": 4}),
@@ -222,9 +237,9 @@ fn data_goes_where_it_is_put() {
 
 /// RES-5, RES-10: with `createOnly` or `ifMatch`, a write does not overwrite the changes of others.
 #[test]
-fn what_has_changed_is_not_overwritten() {
+fn create_only_and_if_match_prevent_overwriting() {
     let disk = Disk::new();
-    let path = disk.put("file", "old");
+    let path = disk.create_file("file", "old");
     let uri = disk.uri("file");
     let refused = disk.write(&uri, json!({"createOnly": true}));
     assert_eq!(refused, Err(FileError::Exists(uri.clone())));
@@ -242,9 +257,9 @@ fn what_has_changed_is_not_overwritten() {
 /// A write replaces only the content: mode, links and other files are kept, and no temporary file
 /// is left.
 #[test]
-fn a_write_is_clean() {
+fn a_write_keeps_mode_and_links_and_leaves_no_temporary_file() {
     let disk = Disk::new();
-    let path = disk.put("script", "old");
+    let path = disk.create_file("script", "old");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o754)).unwrap();
     symlink("script", disk.path("link")).unwrap();
     disk.write(&disk.uri("link"), json!({})).unwrap();
@@ -275,9 +290,9 @@ fn a_write_is_clean() {
 
 /// RES-4: concurrent appends do not lose data.
 #[test]
-fn appenders_do_not_clobber_each_other() {
+fn concurrent_appends_lose_no_data() {
     let disk = Disk::new();
-    disk.put("log", "");
+    disk.create_file("log", "");
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let disk = &disk;
@@ -303,10 +318,10 @@ fn appenders_do_not_clobber_each_other() {
 
 /// RES-6 to RES-9, RES-11.
 #[test]
-fn files_come_and_go() {
+fn files_are_listed_created_copied_moved_and_deleted() {
     let disk = Disk::new();
-    disk.put("a/b/file", "x");
-    disk.put("a/other", "y");
+    disk.create_file("a/b/file", "x");
+    disk.create_file("a/other", "y");
     symlink("b", disk.path("a/link")).unwrap();
     let list: ResourceListParams = params(json!({"uri": disk.uri("a")}));
     let list = disk.files.list(&disk.roots, &list).unwrap();
@@ -445,7 +460,7 @@ fn a_file_is_not_lost_by_copying_it_onto_itself() {
 /// Finding 6: a file URI is recognized in any encoding. VS Code encodes all but letters, digits and
 /// `-_.~/`.
 #[test]
-fn names_are_encoded_in_many_ways() {
+fn file_uris_are_recognized_in_every_encoding() {
     let disk = Disk::new();
     let name = "ü + (1) @'#?&=%.txt";
     let folder = uri_of(disk.inside.path()).unwrap();

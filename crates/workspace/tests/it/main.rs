@@ -6,14 +6,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod agent_services;
 mod bench;
 mod changes;
-mod contents;
+mod content_store;
 mod escape;
+mod file_search;
 mod files;
-mod find;
-mod for_agents;
-mod protected;
+mod protected_paths;
 mod shells;
 mod terminal;
 mod watch;

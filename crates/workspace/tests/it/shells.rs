@@ -7,7 +7,7 @@ use agenthost_core::TerminalEvent;
 use agenthost_workspace::ShellStartup;
 use tempfile::TempDir;
 
-use crate::bench::{Bench, Told};
+use crate::bench::{Bench, ReportedCommand};
 
 /// Enables bracketed paste: shells print it when they are ready for a line.
 const PROMPT: &str = "\u{1b}[?2004h";
@@ -33,7 +33,7 @@ fn open(name: &str, startup: ShellStartup, files: &[(&str, &str)]) -> Option<(Be
 }
 
 /// Returns the command line, the output without what the shell adds to it, and the exit code.
-fn parts(told: &Told) -> (&str, String, Option<i64>) {
+fn parts(told: &ReportedCommand) -> (&str, String, Option<i64>) {
     let mut plain = agenthost_protocol::terminal::PlainOutput::default();
     let mut output = plain.push(&told.output);
     output.push_str(&plain.finish());
@@ -105,7 +105,7 @@ fn a_command_may_have_several_lines() {
 
 /// Empty lines, interrupted input and syntax errors are not reported as commands.
 #[test]
-fn only_commands_are_commands() {
+fn empty_or_interrupted_input_is_not_a_command() {
     for name in SHELLS {
         let Some((bench, _home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
@@ -152,7 +152,7 @@ fn a_very_long_line_is_cut() {
 
 /// A program that prints a forged mark has no effect.
 #[test]
-fn marks_can_not_be_forged() {
+fn forged_shell_marks_are_ignored() {
     for name in SHELLS {
         let Some((bench, _home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
@@ -168,7 +168,7 @@ fn marks_can_not_be_forged() {
 
 /// A shell inside the shell, and one that replaces it, are reported as commands.
 #[test]
-fn a_shell_inside_is_one_command() {
+fn a_nested_shell_is_reported_as_one_command() {
     let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[]) else {
         return;
     };
@@ -188,7 +188,7 @@ fn a_shell_inside_is_one_command() {
 
 /// A shell without support for command detection still works.
 #[test]
-fn another_shell_tells_nothing() {
+fn a_shell_without_command_detection_works() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join(".profile"), "MINE=read\n").unwrap();
     let Some(bench) = Bench::shell("sh", ShellStartup::Login, home.path()) else {
@@ -221,7 +221,7 @@ fn contents(folder: &Path) -> Vec<(String, String)> {
 
 /// The user's startup files are read as usual, and not changed.
 #[test]
-fn the_users_files_are_read_and_left_alone() {
+fn startup_files_of_the_user_are_read_and_unchanged() {
     let cases = [
         ("bash", ShellStartup::NonLogin, ".bashrc", "MINE=rc"),
         ("bash", ShellStartup::Login, ".bash_profile", "MINE=profile"),
@@ -256,7 +256,7 @@ fn the_users_files_are_read_and_left_alone() {
 }
 
 #[test]
-fn zsh_keeps_a_folder_of_the_users_choice() {
+fn zsh_respects_the_zdotdir_of_the_user() {
     let files = [
         (".zshenv", "ZDOTDIR=$HOME/elsewhere\n"),
         ("elsewhere/.zshrc", "MINE=there\n"),
@@ -270,7 +270,7 @@ fn zsh_keeps_a_folder_of_the_users_choice() {
 
 /// The user's own hooks for prompts and commands still work.
 #[test]
-fn the_users_own_hooks_go_on() {
+fn shell_hooks_of_the_user_still_run() {
     let bash = r#"
 set -u
 HISTCONTROL=ignoreboth

@@ -27,7 +27,7 @@ fn command(line: &str) -> PtyProgram {
 }
 
 #[test]
-fn a_shell_is_typed_into() {
+fn a_shell_reads_input_and_is_resized() {
     let directory = TempDir::new().unwrap();
     let bench = Bench::open(shell(), directory.path());
     bench.type_line("echo $((40 + 2))th; pwd; stty size");
@@ -46,7 +46,7 @@ fn a_shell_is_typed_into() {
 }
 
 #[test]
-fn a_folder_has_to_be_there() {
+fn a_missing_working_directory_is_an_error() {
     let directory = TempDir::new().unwrap();
     let nowhere = start(shell(), &directory.path().join("none"));
     let refused = Terminal::open(&nowhere, drop).unwrap_err();
@@ -61,7 +61,7 @@ impl Bench {
 }
 
 #[test]
-fn a_command_runs_and_is_typed_into() {
+fn a_command_runs_and_reads_input() {
     let directory = TempDir::new().unwrap();
     let line = "echo $PAGER $GIT_PAGER; stty size; read answer; echo got:$answer >&2; exit 7";
     let bench = Bench::open(command(line), directory.path());
@@ -78,7 +78,7 @@ fn a_command_runs_and_is_typed_into() {
 }
 
 /// Waits until a process is gone, which takes the system a moment.
-fn gone(process: i32) {
+fn wait_until_gone(process: i32) {
     let deadline = Instant::now() + TERMINAL_TIMEOUT;
     while kill(Pid::from_raw(process), None).is_ok() {
         assert!(Instant::now() < deadline, "{process} is still there");
@@ -95,7 +95,7 @@ fn number_in(text: &str) -> i32 {
 /// Closing a terminal ends its processes, even if they ignore signals or are in a process group of
 /// their own.
 #[test]
-fn nothing_is_left_running() {
+fn closing_a_terminal_kills_its_processes() {
     let directory = TempDir::new().unwrap();
     let stubborn = "trap '' HUP TERM; while :; do sleep 0.1; done";
     let bench = Bench::open(shell(), directory.path());
@@ -106,7 +106,7 @@ fn nothing_is_left_running() {
     let begun = Instant::now();
     Terminal::close_all(vec![bench.terminal]);
     assert!(begun.elapsed() < Duration::from_secs(20));
-    gone(behind);
+    wait_until_gone(behind);
     while !matches!(
         bench.told.recv_timeout(TERMINAL_TIMEOUT).unwrap(),
         TerminalEvent::Exited(_)
@@ -116,7 +116,7 @@ fn nothing_is_left_running() {
     let bench = Bench::open(command(&line), directory.path());
     let behind = number_in(&bench.until(".\r"));
     drop(bench);
-    gone(behind);
+    wait_until_gone(behind);
 }
 
 /// A terminal ends when its shell exits, even if another process still has the terminal open.
@@ -142,12 +142,12 @@ fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
     let (output, end) = bench.end();
     assert_eq!(end.exit_code, Some(4));
     drop(bench);
-    gone(number_in(&output));
+    wait_until_gone(number_in(&output));
 }
 
 /// Many terminals are closed at the same time, not one after the other.
 #[test]
-fn many_terminals_end_as_fast_as_one() {
+fn terminals_are_closed_in_parallel() {
     let directory = TempDir::new().unwrap();
     let line = "trap '' HUP TERM; echo ready; while :; do sleep 0.1; done";
     let open = |_| Bench::open(command(line), directory.path());
@@ -167,7 +167,7 @@ fn many_terminals_end_as_fast_as_one() {
 
 /// A large output arrives complete and in order, and waits for a slow reader.
 #[test]
-fn a_flood_waits() {
+fn a_flood_of_output_waits_for_the_reader() {
     let directory = TempDir::new().unwrap();
     let (tell, told) = std::sync::mpsc::sync_channel(1);
     let line = "yes 0123456789abcdef | head -n 300000; printf '\\360\\237\\246\\200'";
@@ -194,7 +194,7 @@ fn a_flood_waits() {
 
 /// PRT-4: of a long output, the end is shown, and all of it can be read.
 #[test]
-fn all_output_of_a_command_can_be_read() {
+fn the_complete_output_of_a_command_is_readable() {
     let directory = TempDir::new().unwrap();
     let contents = Arc::new(ContentStore::open(&directory.path().join("content")).unwrap());
     let run = |line: &str| {

@@ -15,9 +15,13 @@ use serde_json::json;
 
 use crate::files::Disk;
 
-type Told = Receiver<Vec<ResourceChange>>;
+type ChangeReceiver = Receiver<Vec<ResourceChange>>;
 
-fn begin(disk: &Disk, name: &str, more: Json) -> Result<(DirectoryWatch, Told), RequestFailure> {
+fn begin(
+    disk: &Disk,
+    name: &str,
+    more: Json,
+) -> Result<(DirectoryWatch, ChangeReceiver), RequestFailure> {
     let mut watch = json!({"root": disk.uri(name), "recursive": false});
     watch
         .as_object_mut()
@@ -32,7 +36,7 @@ fn begin(disk: &Disk, name: &str, more: Json) -> Result<(DirectoryWatch, Told), 
 }
 
 /// Collects changes until a file is reported. Returns the last change of each file.
-fn until(disk: &Disk, told: &Told, last: &str) -> BTreeMap<String, ResourceChangeType> {
+fn until(disk: &Disk, told: &ChangeReceiver, last: &str) -> BTreeMap<String, ResourceChangeType> {
     let mut all = BTreeMap::new();
     let deadline = Instant::now() + Duration::from_secs(20);
     while !all.contains_key(last) {
@@ -58,7 +62,7 @@ fn until(disk: &Disk, told: &Told, last: &str) -> BTreeMap<String, ResourceChang
 
 /// WAT-3, WAT-4.
 #[test]
-fn changes_are_told() {
+fn changes_are_reported() {
     use ResourceChangeType::{Added, Deleted, Updated};
     let disk = Disk::new();
     fs::create_dir(disk.path("deep")).unwrap();
@@ -97,7 +101,7 @@ fn changes_are_told() {
 
 /// A file that is replaced is reported as the same file, and patterns exclude what they match.
 #[test]
-fn what_is_not_wanted_is_not_told() {
+fn excluded_files_are_not_reported() {
     let disk = Disk::new();
     fs::write(disk.path("one"), "").unwrap();
     let (_one, one) = begin(&disk, "one", json!({})).unwrap();
@@ -122,7 +126,7 @@ fn what_is_not_wanted_is_not_told() {
 
 /// A watch can't be started on a folder outside of the granted ones, and ends when it is dropped.
 #[test]
-fn a_watch_stays_inside() {
+fn a_watch_stays_in_its_granted_folder() {
     let disk = Disk::new();
     symlink(disk.outside.path(), disk.path("out")).unwrap();
     let refused = begin(&disk, "out", json!({"recursive": true}));
@@ -191,7 +195,7 @@ fn three_hundred_watches_share_one_inotify_instance() {
 }
 
 #[test]
-fn a_watch_that_ends_releases_what_no_other_watch_needs() {
+fn an_ended_watch_releases_unshared_inotify_watches() {
     let disk = Disk::new();
     fs::create_dir_all(disk.path("a/b")).unwrap();
     fs::create_dir(disk.path("other")).unwrap();
@@ -216,7 +220,7 @@ fn a_watch_that_ends_releases_what_no_other_watch_needs() {
 /// A folder may have content before it is watched, and may be removed and created again: all
 /// watches that include it report that.
 #[test]
-fn a_tree_is_followed_as_it_grows_and_shrinks() {
+fn new_and_removed_directories_are_tracked() {
     let disk = Disk::new();
     let (_one, one) = begin(&disk, "", json!({"recursive": true})).unwrap();
     let (_two, two) = begin(&disk, "", json!({"recursive": true})).unwrap();

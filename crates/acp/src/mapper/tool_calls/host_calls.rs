@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_answered_is_for_people_to_read() {
+    fn text_of_mcp_results_is_extracted() {
         let result = json!({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]});
         assert_eq!(result_text(&result).as_deref(), Some("a\nb"));
         // codex

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_ways_are_read() {
+    fn all_kinds_of_sign_in_methods_are_parsed() {
         let methods = parse_methods(&json!({"authMethods": [
             {"id": "login", "name": "Log in", "description": "With\u{1b} a browser"},
             {"id": "tui", "name": "Terminal", "type": "terminal", "args": ["--login"], "env": {"A": "b"}},

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_acp::{AcpAgent, KnownAgent, SignInState, probe_agent, program_version};
 use anyhow::{Context, bail};
@@ -16,6 +17,13 @@ use crate::output;
 /// Maximum number of agents that are started at the same time. Some use all cores while
 /// they start.
 const MAX_CONCURRENT_STARTS: usize = 3;
+
+/// Time after which an agent no longer counts as one that is starting.
+const START_TURN: Duration = Duration::from_secs(10);
+
+/// Timeout for the check of one agent. The first start of some agents takes ten seconds on an
+/// idle machine.
+pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,26 +98,32 @@ impl AgentStatus {
     }
 }
 
-/// Checks agents concurrently and returns the reports in the order of the candidates. Each
+/// Checks agents concurrently and passes each report to `on_report` as soon as there is one. Each
 /// check has a timeout and leaves no process running.
 pub(crate) async fn probe_agents(
     candidates: Vec<AgentCandidate>,
     depth: CheckDepth,
-) -> anyhow::Result<Vec<AgentReport>> {
+    mut on_report: impl FnMut(AgentReport) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("create a temporary folder for the agents")?;
     let mut tasks = JoinSet::new();
     let starts = Arc::new(Semaphore::new(MAX_CONCURRENT_STARTS));
-    for (index, candidate) in candidates.into_iter().enumerate() {
+    for candidate in candidates {
         let folder = folder.path().to_owned();
         let starts = Arc::clone(&starts);
         tasks.spawn(async move {
             // The semaphore is never closed, so this cannot fail.
-            let _permit = starts.acquire().await;
-            (index, probe_candidate(candidate, depth, &folder).await)
+            let permit = starts.acquire().await;
+            let mut probe = std::pin::pin!(probe_candidate(candidate, depth, &folder));
+            tokio::select! {
+                report = &mut probe => return report,
+                // An agent that hangs must not keep others from starting.
+                () = tokio::time::sleep(START_TURN) => drop(permit),
+            }
+            probe.await
         });
     }
     let mut stop = std::pin::pin!(wait_for_interrupt());
-    let mut reports = Vec::new();
     loop {
         let done = tokio::select! {
             done = tasks.join_next() => done,
@@ -120,12 +134,10 @@ pub(crate) async fn probe_agents(
             }
         };
         match done {
-            Some(report) => reports.push(report.context("probe an agent")?),
-            None => break,
+            Some(report) => on_report(report.context("probe an agent")?)?,
+            None => return Ok(()),
         }
     }
-    reports.sort_by_key(|(place, _)| *place);
-    Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
 async fn probe_candidate(
@@ -193,7 +205,15 @@ async fn probe_startup(
     known: Option<&KnownAgent>,
     folder: &Path,
 ) -> AgentReport {
-    let examined = probe_agent(agent, folder).await;
+    // Dropping the probe ends the processes of the agent.
+    let examined = tokio::time::timeout(CHECK_TIMEOUT, probe_agent(agent, folder)).await;
+    let Ok(examined) = examined else {
+        let seconds = CHECK_TIMEOUT.as_secs();
+        report.state = AgentStatus::Broken;
+        report.found = format!("{description} does not respond within {seconds} s");
+        report.hint = known.map(|known| format!("to reinstall it: {}", known.install));
+        return report;
+    };
     let reported_version = examined
         .as_ref()
         .ok()
@@ -213,7 +233,7 @@ async fn probe_startup(
         Ok(examined) => match examined.sign_in_state {
             SignInState::SignedIn => (AgentStatus::Ready, shown, None),
             SignInState::SignedOut(hint) => {
-                let found = format!("{shown}, not signed in");
+                let found = format!("{shown}, not signed in or not set up");
                 (AgentStatus::SignIn, found, Some(hint))
             }
             SignInState::Unknown(reason) => {

@@ -1,53 +1,113 @@
 //! Parses the lines that the user types in `agenthost attach`.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use agenthost_client::Client;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
-    ChatAction, ChatState, PendingMessageKind, PendingMessageRemoved, PendingMessageSet,
+    ChatAction, ChatState, Message, PendingMessageKind, PendingMessageRemoved, PendingMessageSet,
     TurnCancelled,
 };
 use agenthost_protocol::ids::{PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
+use agenthost_view::queue::{QueueKind, QueueRow, queue_rows};
 
+use crate::commands::settings::chat_model::current_model;
 use crate::connect::random_id;
 use crate::dialog;
+use crate::dialog::attachments::attach_mentioned;
 use crate::dialog::prompter::{DECLINE_COMMAND, LineOutcome, Prompter};
 
-const HELP_LINES: &[&str] = &[
-    "TEXT          sends a message; while a turn runs, the message is queued",
-    "y, n, NUMBER  answers the open question; if it asks for text, type the text",
-    "/decline      declines to answer the questions of the agent",
-    "/steer TEXT   sends a message to the running turn",
-    "/queue TEXT   queues a message, also while a question is open",
-    "/waiting      lists the queued messages",
-    "/drop         drops the queued messages",
-    "/cancel       cancels the running turn, like Ctrl-C; if no turn runs, Ctrl-C leaves",
-    "//NAME        sends the command /NAME to the agent",
-    "/help         lists the commands",
-    "/quit         exits; the session continues (the end of input does the same)",
+/// The command that leaves for another session.
+pub(super) const SWITCH_COMMAND: &str = "/switch";
+
+/// The commands, with what they do.
+pub(super) const CHAT_COMMANDS: &[(&str, &str)] = &[
+    (
+        DECLINE_COMMAND,
+        "declines to answer the questions of the agent",
+    ),
+    ("/steer", "TEXT: sends a message to the running turn"),
+    (
+        "/queue",
+        "TEXT: queues a message, also while a question is open",
+    ),
+    ("/waiting", "lists the messages that wait"),
+    (
+        "/drop",
+        "drops the messages that wait; with a number, one of them",
+    ),
+    (
+        "/cancel",
+        "cancels the running turn, like Ctrl-C; if no turn runs, Ctrl-C leaves",
+    ),
+    (SWITCH_COMMAND, "ID: joins another session"),
+    ("/help", "lists the commands"),
+    (
+        "/quit",
+        "leaves; the session and its turn go on (Ctrl-D does the same)",
+    ),
 ];
 
-/// The effects of a line: notes to print, actions to dispatch, and leaving.
-#[derive(Default)]
-pub(super) struct LineAction {
-    pub(super) notes: Vec<String>,
-    pub(super) actions: Vec<ChatAction>,
-    pub(super) quits: bool,
+/// Other things to enter, with what they do.
+const HELP_LINES: &[(&str, &str)] = &[
+    (
+        "TEXT",
+        "sends a message; while a turn runs, the message is queued",
+    ),
+    ("!COMMAND", "runs a command without the agent"),
+    (
+        "y, n, NUMBER",
+        "answers the open question; if it asks for text, type the text",
+    ),
+    ("//NAME", "sends the command /NAME to the agent"),
+    ("Alt-Enter", "begins a new line; a paste is one message"),
+    ("Ctrl-G", "edits the message in $EDITOR"),
+    ("Up, Ctrl-R", "repeats an earlier message, searches for one"),
+    ("Tab", "completes commands, @files and session ids"),
+];
+
+/// Width of the names in the help.
+const HELP_COLUMN: usize = 14;
+
+/// The note for a message that the host has queued.
+const QUEUED_NOTE: &str = "queued until the turn ends";
+
+/// The note for a steering message that the host has accepted.
+const STEERING_NOTE: &str = "sent to the running turn; /waiting lists it until the agent takes it";
+
+/// The effects of a line.
+pub(super) enum LineAction {
+    /// Notes to print.
+    Notes(Vec<String>),
+    /// Actions to dispatch, and a note about them.
+    Dispatch {
+        actions: Vec<ChatAction>,
+        note: Option<String>,
+    },
+    /// A message to send, and the note to print when the host has confirmed it. If the host
+    /// rejects it, the user gets the text back.
+    Send {
+        action: Box<ChatAction>,
+        note: Option<&'static str>,
+    },
+    /// The user joins another session.
+    Switch(String),
+    /// The user leaves.
+    Quit,
 }
 
 impl LineAction {
     fn with_note(text: impl Into<String>) -> Self {
-        LineAction {
-            notes: vec![text.into()],
-            ..LineAction::default()
-        }
+        LineAction::Notes(vec![text.into()])
     }
 
     fn with_action(action: ChatAction) -> Self {
-        LineAction {
+        LineAction::Dispatch {
             actions: vec![action],
-            ..LineAction::default()
+            note: None,
         }
     }
 }
@@ -56,6 +116,7 @@ impl LineAction {
 pub(super) fn parse_line(
     client: &Client,
     chat: &Uri,
+    folder: Option<&Path>,
     prompter: &mut Prompter,
     line: &str,
 ) -> anyhow::Result<LineAction> {
@@ -64,10 +125,10 @@ pub(super) fn parse_line(
         return Ok(LineAction::with_note(note));
     }
     let is_answer = !line.starts_with('/') || line == DECLINE_COMMAND;
-    if prompter.has_open_prompt() && is_answer {
+    if prompter.has_printed_prompt() && is_answer {
         return Ok(match prompter.handle_line(line) {
             LineOutcome::Answer(answer) => LineAction::with_action(*answer),
-            LineOutcome::Unclear if line.is_empty() => LineAction::default(),
+            LineOutcome::Unclear if line.is_empty() => LineAction::Notes(Vec::new()),
             // The line may be a typo, so it is not sent to the agent as a message.
             LineOutcome::Unclear => {
                 LineAction::with_note("not a valid answer; /queue TEXT queues a message")
@@ -75,20 +136,14 @@ pub(super) fn parse_line(
         });
     }
     if line.is_empty() {
-        return Ok(LineAction::default());
+        return Ok(LineAction::Notes(Vec::new()));
     }
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     let is_turn_running = running_turn(client, chat).is_some();
     Ok(match word {
-        "/quit" => LineAction {
-            quits: true,
-            ..LineAction::default()
-        },
-        "/help" => LineAction {
-            notes: HELP_LINES.iter().map(|line| (*line).to_owned()).collect(),
-            ..LineAction::default()
-        },
+        "/quit" => LineAction::Quit,
+        "/help" => LineAction::Notes(help_lines()),
         "/cancel" => match cancel_turn(client, chat) {
             Some(action) => LineAction::with_action(action),
             None => LineAction::with_note("no turn is running"),
@@ -99,10 +154,20 @@ pub(super) fn parse_line(
         "/steer" if !is_turn_running => {
             LineAction::with_note("no turn is running: type the message without /steer")
         }
-        "/steer" => LineAction::with_action(pending_message(PendingMessageKind::Steering, rest)?),
-        "/queue" => queue_message(rest)?,
-        "/waiting" => list_queue(client, chat),
-        "/drop" => drop_queue(client, chat),
+        "/steer" => send_pending(
+            PendingMessageKind::Steering,
+            to_message(client, chat, folder, rest),
+        )?,
+        "/queue" => send_pending(
+            PendingMessageKind::Queued,
+            to_message(client, chat, folder, rest),
+        )?,
+        "/waiting" => LineAction::Notes(waiting_lines(client, chat)),
+        "/drop" => drop_waiting(client, chat, rest),
+        SWITCH_COMMAND if rest.is_empty() => LineAction::with_note(format!(
+            "usage: {word} ID; `agenthost sessions` lists the sessions"
+        )),
+        SWITCH_COMMAND => LineAction::Switch(rest.to_owned()),
         DECLINE_COMMAND => LineAction::with_note("no question is open"),
         other if is_command(other) => LineAction::with_note(
             "unknown command; /help lists the commands, //NAME sends /NAME to the agent",
@@ -112,13 +177,24 @@ pub(super) fn parse_line(
             // one.
             let agents = line.strip_prefix('/').filter(|_| line.starts_with("//"));
             let text = agents.unwrap_or(line);
+            let message = to_message(client, chat, folder, text);
             if is_turn_running {
-                queue_message(text)?
+                send_pending(PendingMessageKind::Queued, message)?
             } else {
-                LineAction::with_action(dialog::turn_started(TurnId::from(random_id()?), text))
+                let started = dialog::turn_started(TurnId::from(random_id()?), message);
+                LineAction::Send {
+                    action: Box::new(started),
+                    note: None,
+                }
             }
         }
     })
+}
+
+fn help_lines() -> Vec<String> {
+    let lines = HELP_LINES.iter().chain(CHAT_COMMANDS);
+    let lines = lines.map(|(name, about)| format!("{name:<HELP_COLUMN$}{about}"));
+    lines.collect()
 }
 
 /// Returns `true` if a word is a command: it starts with a slash and is not a path.
@@ -127,55 +203,96 @@ fn is_command(word: &str) -> bool {
         .is_some_and(|name| !name.contains('/'))
 }
 
-fn queue_message(text: &str) -> anyhow::Result<LineAction> {
-    Ok(LineAction {
-        notes: vec!["queued until the turn ends".to_owned()],
-        actions: vec![pending_message(PendingMessageKind::Queued, text)?],
-        quits: false,
+/// Creates a message with the model of the chat and the files that it mentions.
+fn to_message(client: &Client, chat: &Uri, folder: Option<&Path>, text: &str) -> Message {
+    let mut message = Message::of_user(text);
+    message.model = current_model(client, chat);
+    // A command names its files itself.
+    if let Some(folder) = folder.filter(|_| !text.starts_with('!')) {
+        let attachments = attach_mentioned(text, folder);
+        message.attachments = (!attachments.is_empty()).then_some(attachments);
+    }
+    message
+}
+
+/// Creates the action that sends a message to the running turn, or that queues it.
+fn send_pending(kind: PendingMessageKind, message: Message) -> anyhow::Result<LineAction> {
+    let note = match kind {
+        PendingMessageKind::Queued => QUEUED_NOTE,
+        PendingMessageKind::Steering => STEERING_NOTE,
+    };
+    let set = ChatAction::PendingMessageSet(PendingMessageSet {
+        kind,
+        id: PendingMessageId::from(random_id()?),
+        message: Arc::new(message),
+    });
+    Ok(LineAction::Send {
+        action: Box::new(set),
+        note: Some(note),
     })
 }
 
-fn list_queue(client: &Client, chat: &Uri) -> LineAction {
-    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
-    let texts = queue.into_iter().flat_map(|queue| queue.items());
-    let mut notes: Vec<_> = texts.map(|message| message.message.text.clone()).collect();
-    if notes.is_empty() {
-        notes.push("no messages are queued".to_owned());
-    }
-    LineAction {
-        notes,
-        ..LineAction::default()
+/// Returns the id of the turn, or of the waiting message, that an action begins.
+pub(super) fn message_id(action: &ChatAction) -> Option<&str> {
+    match action {
+        ChatAction::TurnStarted(started) => Some(started.turn_id.as_str()),
+        ChatAction::PendingMessageSet(set) => Some(set.id.as_str()),
+        _ => None,
     }
 }
 
-fn drop_queue(client: &Client, chat: &Uri) -> LineAction {
-    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
-    let ids = queue.into_iter().flat_map(|queue| queue.items());
-    let actions: Vec<_> = ids
-        .map(|message| {
-            ChatAction::PendingMessageRemoved(PendingMessageRemoved {
-                kind: PendingMessageKind::Queued,
-                id: message.id.clone(),
-            })
+/// Returns the messages that wait, with their numbers.
+fn waiting_messages(client: &Client, chat: &Uri) -> Vec<QueueRow> {
+    chat_state(client, chat).map(queue_rows).unwrap_or_default()
+}
+
+fn waiting_lines(client: &Client, chat: &Uri) -> Vec<String> {
+    let rows = waiting_messages(client, chat);
+    if rows.is_empty() {
+        return vec!["no messages wait".to_owned()];
+    }
+    let mut lines = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let kind = match row.kind {
+            QueueKind::Queued => "queued",
+            QueueKind::Steering => "to the running turn",
+        };
+        lines.push(format!("{}) {kind}:", index + 1));
+        lines.extend(row.text.lines().map(str::to_owned));
+    }
+    lines
+}
+
+/// Drops the message with a number, or all messages that wait.
+fn drop_waiting(client: &Client, chat: &Uri, number: &str) -> LineAction {
+    let mut rows = waiting_messages(client, chat);
+    if rows.is_empty() {
+        return LineAction::with_note("no messages wait");
+    }
+    if !number.is_empty() {
+        let index = number.parse::<usize>().ok();
+        let index = index.and_then(|number| number.checked_sub(1));
+        let Some(row) = index.filter(|index| *index < rows.len()) else {
+            return LineAction::with_note(format!(
+                "`{number}` is not the number of a message; /waiting lists them"
+            ));
+        };
+        rows = vec![rows.swap_remove(row)];
+    }
+    let note = Some(format!("dropped {}", rows.len()));
+    let removed = rows.into_iter().map(|row| {
+        ChatAction::PendingMessageRemoved(PendingMessageRemoved {
+            kind: match row.kind {
+                QueueKind::Queued => PendingMessageKind::Queued,
+                QueueKind::Steering => PendingMessageKind::Steering,
+            },
+            id: row.key,
         })
-        .collect();
-    let note = match actions.len() {
-        0 => "no messages are queued".to_owned(),
-        count => format!("dropped {count}"),
-    };
-    LineAction {
-        notes: vec![note],
-        actions,
-        quits: false,
+    });
+    LineAction::Dispatch {
+        actions: removed.collect(),
+        note,
     }
-}
-
-fn pending_message(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {
-    Ok(ChatAction::PendingMessageSet(PendingMessageSet {
-        kind,
-        id: PendingMessageId::from(random_id()?),
-        message: dialog::user_message(text),
-    }))
 }
 
 /// Returns the action that cancels the active turn, if there is one.

@@ -16,7 +16,7 @@ use anyhow::{Context, bail};
 use super::describe::describe_code_entry;
 use super::local::{LocalCustomizations, TRUSTED_CODE_KEY};
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
-use crate::dialog::StdinLines;
+use crate::dialog::stdin::StdinReader;
 use crate::host_settings;
 use crate::host_settings::string_list;
 use crate::output;
@@ -308,7 +308,7 @@ async fn ask_consent() -> anyhow::Result<()> {
         bail!("cannot ask: standard input is not a terminal; `--yes` allows without asking");
     }
     output::print_note("allow it? [y/N]");
-    let answer = StdinLines::new()
+    let answer = StdinReader::new()
         .next_line()
         .await
         .context("not confirmed")?;

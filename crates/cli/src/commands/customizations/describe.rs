@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_apart() {
+    fn descriptions_distinguish_the_fields() {
         let flat = ["one", "with", "NODE_OPTIONS", "--require=./evil.js", "x"];
         assert_eq!(
             describe_server(&program("mcp.py", &flat, &[], None)),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_quotes_its_words() {
+    fn a_systemd_unit_quotes_its_arguments() {
         let words = words(&[
             "/opt/my programs/agenthost",
             "serve",
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_escapes_its_words() {
+    fn a_launchd_agent_escapes_its_arguments() {
         let agent = launchd_agent(&words(&["a", "<b>&"]), "/usr/bin").unwrap();
         assert!(agent.contains("    <string>a</string>\n    <string>&lt;b&gt;&amp;</string>\n"));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agenthost_acp::{AgentSessionInfo, list_agent_sessions};
+use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -19,7 +20,7 @@ pub(super) struct AgentSessionArgs {
     /// List the sessions that this agent has stored for this folder
     #[arg(long, value_name = "AGENT")]
     pub(super) from: Option<String>,
-    /// Import one of these sessions: its turns become a session of the host
+    /// Import the session whose id begins like this: its turns become a session of the host
     #[arg(long, value_name = "ID", requires = "from")]
     import: Vec<String>,
     /// The folder [default: this folder]
@@ -36,13 +37,19 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let folder = run::resolve_directory(arguments.cwd.as_deref())?;
     let (_, found) = agents::find_offered_agent(&options.resolve_settings()?, agent)?;
-    if !arguments.import.is_empty() {
-        return import_sessions(options, agent, &folder, &arguments.import).await;
-    }
     let listed = tokio::select! {
         listed = list_agent_sessions(&found, &folder) => listed,
         () = agents::wait_for_interrupt() => bail!("interrupted"),
     };
+    if !arguments.import.is_empty() {
+        // An agent that cannot list its sessions may know the id.
+        let listed = listed.unwrap_or_default();
+        let ids = arguments.import.iter();
+        let ids: Vec<_> = ids
+            .map(|id| whole_id(id, &listed))
+            .collect::<Result<_, _>>()?;
+        return import_sessions(options, agent, &folder, &ids).await;
+    }
     let listed =
         listed.map_err(|reason| anyhow::anyhow!("list the sessions of `{agent}`: {reason}"))?;
     for session in &listed {
@@ -60,6 +67,23 @@ pub(super) async fn run(
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the id of the agent session whose id begins like this, or the id itself if there is
+/// none.
+fn whole_id(named: &str, listed: &[AgentSessionInfo]) -> anyhow::Result<String> {
+    let ids = listed.iter().map(|session| session.id.as_str());
+    let matching: Vec<_> = ids.filter(|id| id.starts_with(named)).collect();
+    match matching.as_slice() {
+        _ if matching.contains(&named) => Ok(named.to_owned()),
+        [id] => Ok((*id).to_owned()),
+        [] => Ok(named.to_owned()),
+        several => bail!(
+            "`{named}` matches {} sessions: {}",
+            several.len(),
+            several.join(", ")
+        ),
+    }
 }
 
 async fn import_sessions(
@@ -89,7 +113,8 @@ async fn import_session(
     let client = &mut connection.client;
     let wish = ("agentSession".to_owned(), Json::from(id));
     let config = Some(Object::from_iter([wish]));
-    let session = dialog::create_session(client, Some(agent), folder, config).await?;
+    let session =
+        dialog::create_session(client, Some(ProviderId::from(agent)), folder, config).await?;
     client.subscribe(&session).await?;
     let ready = dialog::wait_until_ready(client, &session, |_| Ok(())).await;
     if ready.is_err() {

@@ -45,8 +45,14 @@ impl Host {
             ChatAction::PendingMessageSet(set) => match set.kind {
                 PendingMessageKind::Steering => self.forward_steering(chat, out),
                 // A message queued while no turn is active starts at once (PEN-4).
-                PendingMessageKind::Queued => self.start_queued(env, chat, out),
+                PendingMessageKind::Queued => {
+                    self.turns.queued_steering.forget(chat, &set.id);
+                    self.start_queued(env, chat, out);
+                }
             },
+            ChatAction::PendingMessageRemoved(removed) => {
+                self.turns.queued_steering.forget(chat, &removed.id);
+            }
             ChatAction::IsArchivedChanged(change) => {
                 self.archive_session_of(chat, change.is_archived, out);
             }
@@ -70,7 +76,6 @@ impl Host {
             | ChatAction::CanvasesChanged(_)
             | ChatAction::WorkingDirectorySet(_)
             | ChatAction::WorkingDirectoryRemoved(_)
-            | ChatAction::PendingMessageRemoved(_)
             | ChatAction::QueuedMessagesReordered(_)
             | ChatAction::DraftChanged(_)
             | ChatAction::IsReadChanged(_)
@@ -104,6 +109,7 @@ impl Host {
     ) {
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
+        self.drop_steering(chat, out);
         // An agent that has not received the prompt has no turn to cancel.
         let prompt_was_unsent = self.turns.remove_prompt(chat) || self.waits_for_session(chat);
         if !prompt_was_unsent && !self.is_command_turn(chat, &cancelled.turn_id) {
@@ -131,6 +137,7 @@ impl Host {
         // The active turn was removed, and its activity with it (TUR-15).
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
+        self.drop_queued_steering(chat, out);
         self.clamp_windows(chat);
         self.turns.remove_prompt(chat);
         // The agent session still has the removed turns in its history, so it must not be

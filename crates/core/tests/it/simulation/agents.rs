@@ -5,6 +5,7 @@ use agenthost_core::agent::{ImportedTurn, SlashCommand, WorkerChat};
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ToolCallId;
+use agenthost_protocol::session::SessionLifecycle;
 use agenthost_protocol::terminal::TerminalState;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::Wire;
@@ -12,6 +13,21 @@ use agenthost_protocol::wire::Wire;
 use super::*;
 
 impl Simulation {
+    /// Opens the agent of every session that is still being created.
+    pub(super) fn open_agents(&mut self) {
+        let channels = self.test_host.log.channels.iter();
+        let creating = channels.filter_map(|(channel, state)| match state {
+            ChannelState::Session(state) if state.lifecycle == SessionLifecycle::Creating => {
+                Some(channel.clone())
+            }
+            _ => None,
+        });
+        for session in creating.collect::<Vec<_>>() {
+            let event = AgentEvent::Opened { tools: Vec::new() };
+            self.test_host.step(Input::Agent { session, event });
+        }
+    }
+
     pub(super) fn agent(&mut self) {
         let name = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
         let session = uri(name);
@@ -22,17 +38,17 @@ impl Simulation {
             _ => uri(&format!("{name}.chat")),
         };
         // More often where something runs.
-        let (session, chat) = match self.some_running_chat() {
+        let (session, chat) = match self.random_running_chat() {
             Some(running) if self.chance.chance(0.7) => running,
             _ => (session, chat),
         };
         let event = self.event(chat);
-        self.world.step(Input::Agent { session, event });
+        self.test_host.step(Input::Agent { session, event });
     }
 
     /// A chat in which something runs, with its session.
-    fn some_running_chat(&mut self) -> Option<(Uri, Uri)> {
-        let sessions = self.world.log.channels.iter();
+    fn random_running_chat(&mut self) -> Option<(Uri, Uri)> {
+        let sessions = self.test_host.log.channels.iter();
         let sessions = sessions.filter_map(|(uri, state)| match state {
             ChannelState::Session(session) => Some((uri, session)),
             _ => None,
@@ -174,7 +190,7 @@ impl Simulation {
             }
         }
         if name == "chat/toolCallStart" && self.chance.chance(0.6) {
-            if let Some(client) = self.some_active_client(&chat) {
+            if let Some(client) = self.random_active_client(&chat) {
                 action["contributor"] = json!({"kind": "client", "clientId": client});
             }
         } else if name == "chat/toolCallComplete" && self.chance.chance(0.5) {
@@ -201,9 +217,9 @@ impl Simulation {
     }
 
     /// A client that takes part in the session of a chat, if one does.
-    fn some_active_client(&mut self, chat: &Uri) -> Option<String> {
+    fn random_active_client(&mut self, chat: &Uri) -> Option<String> {
         let mut clients = Vec::new();
-        for state in self.world.log.channels.values() {
+        for state in self.test_host.log.channels.values() {
             if let ChannelState::Session(session) = state
                 && session.chats.items().any(|entry| entry.resource == *chat)
             {
@@ -218,7 +234,7 @@ impl Simulation {
 
     /// The calls of a running turn that are in some state.
     pub(super) fn calls(&self, chat: &Uri, fits: impl Fn(&str) -> bool) -> Vec<String> {
-        let state = self.world.log.channels.get(chat);
+        let state = self.test_host.log.channels.get(chat);
         let state = state.map(|state| serde_json::to_value(state).unwrap());
         let state = state.unwrap_or_default();
         let parts = state["activeTurn"]["responseParts"].as_array();

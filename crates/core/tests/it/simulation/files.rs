@@ -1,14 +1,14 @@
 //! Files that change, and clients that use changesets.
 
 use super::*;
-use crate::changes;
+use crate::change_results;
 
 impl Simulation {
     /// Returns the URI of a changeset of some session.
     pub(super) fn changeset(&mut self) -> Uri {
         let session = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
         let chat = uri(&format!("{session}.chat"));
-        let turn = self.some_turn(&chat);
+        let turn = self.random_turn(&chat);
         let owner = if self.chance.chance(0.7) {
             uri(session)
         } else {
@@ -28,7 +28,7 @@ impl Simulation {
         let Some(connection) = self.connection() else {
             return;
         };
-        let known = self.world.log.channels.iter();
+        let known = self.test_host.log.channels.iter();
         let known = known.filter(|(_, state)| matches!(state, ChannelState::Changeset(_)));
         let known: Vec<_> = known.map(|(uri, _)| uri.clone()).collect();
         let channel = match self.chance.pick(&known).cloned() {
@@ -68,40 +68,43 @@ impl Simulation {
     }
 
     /// Completes all pending changeset operations, and sometimes a refresh or another change job.
-    pub(super) fn look_at_files(&mut self) {
-        while let Some(index) = self.world.changes.iter().position(|errand| {
+    pub(super) fn finish_change_jobs(&mut self) {
+        while let Some(index) = self.test_host.changes.iter().position(|errand| {
             matches!(errand.task, agenthost_core::ChangeTask::RunOperation { .. })
         }) {
-            let errand = self.world.changes.remove(index).unwrap();
+            let errand = self.test_host.changes.remove(index).unwrap();
             let words = *self.chance.pick(&["done", "failed it broke"]).unwrap();
-            self.world.step(changes::operated(*errand, words));
+            self.test_host
+                .step(change_results::operation_finished(*errand, words));
         }
         if self.chance.chance(0.3)
-            && let Some((channel, round)) = self.world.looks.pop_front()
+            && let Some((channel, round)) = self.test_host.looks.pop_front()
         {
-            self.world
+            self.test_host
                 .step(Input::ChangesetRefreshDue { channel, round });
         }
         if !self.chance.chance(0.5) {
             return;
         }
-        let Some(errand) = self.world.changes.pop_front() else {
+        let Some(errand) = self.test_host.changes.pop_front() else {
             return;
         };
         use agenthost_core::ChangeTask;
         let fails = self.chance.chance(0.1);
         let git = r#"{"branch": "main"}"#;
         let input = match &errand.task {
-            ChangeTask::TakeCheckpoint { .. } if fails => changes::marked(*errand, "failed no git"),
+            ChangeTask::TakeCheckpoint { .. } if fails => {
+                change_results::checkpoint_taken(*errand, "failed no git")
+            }
             ChangeTask::TakeCheckpoint { .. } => {
                 let lines = self.chance.rng.u32(0..3);
                 let text = format!(
                     r#"{{"git": {git}, "session": [{lines}, 0, 1], "chat": [{lines}, 0, 1]}}"#
                 );
-                changes::marked(*errand, &text)
+                change_results::checkpoint_taken(*errand, &text)
             }
             ChangeTask::ComputeDiff { .. } if fails => {
-                changes::compared(*errand, "failed it broke")
+                change_results::diff_computed(*errand, "failed it broke")
             }
             ChangeTask::ComputeDiff { .. } => {
                 let lines = self.chance.rng.u32(0..3);
@@ -112,16 +115,18 @@ impl Simulation {
                     format!("{many}{git}"),
                     git.to_owned(),
                 ];
-                changes::compared(*errand, self.chance.pick(&texts).unwrap())
+                change_results::diff_computed(*errand, self.chance.pick(&texts).unwrap())
             }
             ChangeTask::SurveyEdits(_) => {
                 let texts = ["", "a.txt", "+a.txt -b.txt", "a.txt confirmed"];
-                changes::surveyed(*errand, self.chance.pick(&texts).unwrap())
+                change_results::survey_finished(*errand, self.chance.pick(&texts).unwrap())
             }
-            ChangeTask::CreateWorktree(_) if fails => changes::worktree(*errand, "failed no git"),
-            ChangeTask::CreateWorktree(_) => changes::worktree(*errand, "file:///kept"),
+            ChangeTask::CreateWorktree(_) if fails => {
+                change_results::worktree(*errand, "failed no git")
+            }
+            ChangeTask::CreateWorktree(_) => change_results::worktree(*errand, "file:///kept"),
             ChangeTask::RunOperation { .. } | ChangeTask::ForgetSession => return,
         };
-        self.world.step(input);
+        self.test_host.step(input);
     }
 }

@@ -108,7 +108,7 @@ fn a_pax_header_of_a_gibibyte_is_refused_after_a_few_bytes() {
 }
 
 #[test]
-fn entries_that_are_skipped_count_for_the_size_of_the_archive() {
+fn skipped_entries_count_towards_the_size_limit() {
     let start = header(EntryType::XGlobalHeader, "g", 1024 * MIB as u64);
     let gzip = gzip_with_zeros(start.as_bytes(), 1024);
     let budget = ByteBudget::new(MAX_STREAM_BYTES);
@@ -129,7 +129,7 @@ fn a_file_of_a_gibibyte_is_refused() {
 }
 
 #[test]
-fn names_of_gnu_and_pax_are_used() {
+fn gnu_and_pax_names_are_supported() {
     let long = format!("x/{}/a.md", "d".repeat(150));
     let record = |key: &str, value: &str| {
         let rest = format!(" {key}={value}\n");
@@ -253,7 +253,7 @@ fn zip_of_shared_content(content: &[u8], names: usize, name_bytes: usize) -> Vec
 }
 
 #[test]
-fn zip_entries_that_share_content_are_not_read_again_and_again() {
+fn zip_entries_with_shared_content_share_a_read_budget() {
     // Empty stored blocks: content that is read and unpacks to nothing.
     let mut content = b"\0\0\0\xff\xff".repeat(MIB / 5);
     content.extend(b"\x01\0\0\xff\xff");
@@ -294,7 +294,7 @@ fn a_zip_bomb_is_refused() {
 }
 
 #[test]
-fn names_that_lead_elsewhere_are_refused() {
+fn names_outside_of_the_archive_are_rejected() {
     let deep = "d/".repeat(12) + "a.md";
     let long = "n".repeat(256);
     for (name, expected) in [
@@ -318,7 +318,7 @@ fn names_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn links_and_names_that_occur_twice_are_refused() {
+fn links_and_duplicate_names_are_rejected() {
     for kind in [
         EntryType::Symlink,
         EntryType::Link,

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_anchors_work() {
+    fn anchors_and_merge_keys_are_supported() {
         let mut budget = ParseBudget::default();
         let text = "base: &base {model: m, tools: [a, b]}\nglobs: &globs [x, y]\npaths: *globs\nagent:\n  <<: *base\n  model: n\n";
         assert_eq!(

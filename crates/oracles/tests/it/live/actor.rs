@@ -14,7 +14,7 @@ use crate::releases::{client, oracle};
 pub(super) const SESSION: &str = "ahp-session:/s1";
 
 /// Timeout of every wait.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Wait for a message that may not come, in milliseconds.
 const MOMENT: u64 = 60;
@@ -77,7 +77,7 @@ impl Actor {
     }
 
     /// Runs a client operation. Panics if the client receives a value that it does not know.
-    pub(super) fn act(&mut self, act: ClientAct) -> Result<Value, String> {
+    pub(super) fn execute(&mut self, act: ClientAct) -> Result<Value, String> {
         let OracleReading {
             encoded: back,
             unknown_values: unknown,
@@ -88,7 +88,7 @@ impl Actor {
 
     pub(super) fn join(&mut self, host: &Host) {
         let url = host.url();
-        self.act(ClientAct::Connect { url }).unwrap();
+        self.execute(ClientAct::Connect { url }).unwrap();
         let root = self.root().to_owned();
         let welcome = self.hello(&[&root]).unwrap();
         assert_eq!(welcome["snapshots"][0]["resource"], root);
@@ -96,8 +96,8 @@ impl Actor {
 
     /// Sends `initialize` and tracks the channels whose snapshots are returned.
     pub(super) fn hello(&mut self, channels: &[&str]) -> Result<Value, String> {
-        let (name, channels) = (self.name.clone(), owned(channels));
-        let welcome = self.act(ClientAct::Initialize { name, channels })?;
+        let (name, channels) = (self.name.clone(), to_strings(channels));
+        let welcome = self.execute(ClientAct::Initialize { name, channels })?;
         for snapshot in welcome["snapshots"].as_array().unwrap() {
             self.hold(snapshot);
         }
@@ -123,7 +123,7 @@ impl Actor {
     pub(super) fn create(&mut self) {
         let mut params = self.about("session", SESSION);
         params["provider"] = json!("scripted");
-        self.act(ClientAct::Create { params }).unwrap();
+        self.execute(ClientAct::Create { params }).unwrap();
     }
 
     pub(super) fn list(&mut self) -> Value {
@@ -131,7 +131,7 @@ impl Actor {
             true => json!({"channel": self.root()}),
             false => json!({}),
         };
-        self.act(ClientAct::List { params }).unwrap()["items"].take()
+        self.execute(ClientAct::List { params }).unwrap()["items"].take()
     }
 
     /// Subscribes to the session, and to its chat in releases that have chats.
@@ -150,29 +150,29 @@ impl Actor {
     }
 
     fn subscribe(&mut self, channel: &str) -> Value {
-        let snapshot = self.look(channel);
+        let snapshot = self.fetch_snapshot(channel);
         assert_eq!(snapshot["resource"], channel);
         self.hold(&snapshot);
         snapshot
     }
 
     /// Returns a new snapshot of a channel.
-    fn look(&mut self, channel: &str) -> Value {
+    fn fetch_snapshot(&mut self, channel: &str) -> Value {
         let channel = channel.to_owned();
-        self.act(ClientAct::Subscribe { channel }).unwrap()["snapshot"].take()
+        self.execute(ClientAct::Subscribe { channel }).unwrap()["snapshot"].take()
     }
 
     /// Reconnects with all subscriptions. Returns the type of the result: `replay` or `snapshot`.
-    pub(super) fn come_back(&mut self, host: &Host, seen: i64) -> String {
+    pub(super) fn reconnect(&mut self, host: &Host, seen: i64) -> String {
         let url = host.url();
-        self.act(ClientAct::Connect { url }).unwrap();
+        self.execute(ClientAct::Connect { url }).unwrap();
         let (name, channels) = (self.name.clone(), self.followed.clone());
         let act = ClientAct::Reconnect {
             name,
             seen,
             channels,
         };
-        let mut missed = self.act(act).unwrap();
+        let mut missed = self.execute(act).unwrap();
         if let Value::Array(actions) = missed["actions"].take() {
             for envelope in actions {
                 let channel = self.channel_of(&envelope);
@@ -189,9 +189,9 @@ impl Actor {
     }
 
     /// Reads all pending messages and disconnects.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn drain_and_disconnect(&mut self) {
         while self.next(MOMENT).is_some() {}
-        self.act(ClientAct::Leave).unwrap();
+        self.execute(ClientAct::Leave).unwrap();
     }
 
     /// Returns the channel of an action. In 0.1 the action itself contains it.
@@ -209,7 +209,7 @@ impl Actor {
     /// Returns the next action and applies it to the tracked state.
     pub(super) fn next(&mut self, milliseconds: u64) -> Option<Value> {
         loop {
-            let mut next = self.act(ClientAct::Next { milliseconds }).unwrap();
+            let mut next = self.execute(ClientAct::Next { milliseconds }).unwrap();
             if next.is_null() {
                 return None;
             }
@@ -250,7 +250,7 @@ impl Actor {
             return envelope.clone();
         }
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < MESSAGE_TIMEOUT {
             if let Some(envelope) = self.next(MOMENT)
                 && wanted(&envelope)
             {
@@ -282,12 +282,14 @@ impl Actor {
     /// Dispatches an action and returns its `clientSeq`.
     pub(super) fn dispatch(&mut self, channel: &str, action: Value) -> i64 {
         let channel = channel.to_owned();
-        let number = self.act(ClientAct::Dispatch { channel, action }).unwrap();
+        let number = self
+            .execute(ClientAct::Dispatch { channel, action })
+            .unwrap();
         number.as_i64().unwrap()
     }
 
     /// Dispatches an action on the conversation and returns its `clientSeq`.
-    pub(super) fn converse(&mut self, name: &str, mut action: Value) -> i64 {
+    pub(super) fn dispatch_to_chat(&mut self, name: &str, mut action: Value) -> i64 {
         action["type"] = json!(self.kind(name));
         let channel = self.conversation.clone();
         self.dispatch(&channel, action)
@@ -313,14 +315,14 @@ impl Actor {
     pub(super) fn start_turn(&mut self, turn: &str, text: &str) -> i64 {
         let action = json!({"turnId": turn, "startedAt": "2026-01-05T09:00:00Z"});
         let action = self.with_message(action, text);
-        self.converse("turnStarted", action)
+        self.dispatch_to_chat("turnStarted", action)
     }
 
     /// Dispatches an invalid action and waits for its rejection, which the host sends after all
     /// earlier actions of the channel.
     fn catch_up(&mut self, channel: &str) {
         let number = match channel == self.conversation {
-            true => self.converse("turnComplete", json!({"turnId": "none", "duration": 0})),
+            true => self.dispatch_to_chat("turnComplete", json!({"turnId": "none", "duration": 0})),
             false => self.dispatch(channel, json!({"type": "session/ready"})),
         };
         let echo = self.until_echo(number);
@@ -329,12 +331,12 @@ impl Actor {
 
     /// Asserts that each tracked state equals the host's snapshot. Retries a few times, because the
     /// host may still be sending actions.
-    pub(super) fn agrees_with_the_host(&mut self) {
+    pub(super) fn check_equal_to_host(&mut self) {
         let mut differences = String::new();
         for _ in 0..8 {
             differences.clear();
             for channel in self.followed.clone() {
-                let told = self.look(&channel)["state"].take();
+                let told = self.fetch_snapshot(&channel)["state"].take();
                 match channel == self.root() {
                     true => while self.next(MOMENT).is_some() {},
                     false => self.catch_up(&channel),
@@ -363,7 +365,7 @@ impl Actor {
     fn plain(&self, channel: &str, state: &Value) -> Value {
         let mut state = normalize(state);
         if self.release < Release::V0_9 {
-            forget(&mut state, "modifiedAt");
+            remove_field(&mut state, "modifiedAt");
         }
         let marks_of_chats = self.release >= Release::V1_0;
         if self.has_chats() && channel == SESSION {
@@ -384,17 +386,19 @@ fn keep(state: &mut Value, some: u64) {
     }
 }
 
-fn forget(json: &mut Value, field: &str) {
+fn remove_field(json: &mut Value, field: &str) {
     match json {
-        Value::Array(items) => items.iter_mut().for_each(|item| forget(item, field)),
+        Value::Array(items) => items.iter_mut().for_each(|item| remove_field(item, field)),
         Value::Object(fields) => {
             fields.shift_remove(field);
-            fields.values_mut().for_each(|value| forget(value, field));
+            fields
+                .values_mut()
+                .for_each(|value| remove_field(value, field));
         }
         _ => {}
     }
 }
 
-fn owned(channels: &[&str]) -> Vec<String> {
+fn to_strings(channels: &[&str]) -> Vec<String> {
     channels.iter().map(|one| (*one).to_owned()).collect()
 }

@@ -151,7 +151,7 @@ fn crt_9_a_rejection_is_not_taken_for_an_action() {
 
 /// A host that checks the outcome must not see `Applied` for an action without effect.
 #[test]
-fn crt_3_a_step_that_is_not_next_is_a_no_op() {
+fn crt_3_an_out_of_order_step_is_a_no_op() {
     let before = running(json!([call(
         "c1",
         "running",
@@ -228,7 +228,7 @@ fn crt_4_a_malformed_action_is_not_an_unknown_one() {
 
 /// Where a host has to decide, it refuses unknown kinds (FWD-3).
 #[test]
-fn crt_4_decisions_are_closed() {
+fn crt_4_unknown_kinds_of_a_decision_are_rejected() {
     let source = json!({"kind": "graft", "chat": "ahp-chat:/1", "turnId": "t1"});
     assert!(matches!(
         official(&source),
@@ -309,7 +309,7 @@ fn crt_6_a_turn_does_not_replace_a_running_one() {
 /// The action means that a user confirmed, so "not needed" would be wrong in the transcript. The
 /// TypeScript reducer omits the required field.
 #[test]
-fn crt_8_an_approval_without_a_reason_is_the_users() {
+fn crt_8_an_approval_without_a_reason_is_a_user_action() {
     let before = running(json!([call("c1", "pending-confirmation", json!({}))]));
     let action = json!({
         "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "c1", "approved": true,
@@ -323,7 +323,7 @@ fn crt_8_an_approval_without_a_reason_is_the_users() {
 
 /// A call that waits for a token is encoded with one `status`, and decoded as the same state.
 #[test]
-fn crt_16_auth_required_is_written_once_and_read_back() {
+fn crt_16_auth_required_is_encoded_once_and_survives_a_round_trip() {
     let waiting = call(
         "c1",
         "auth-required",
@@ -393,7 +393,7 @@ fn crt_17_a_fractional_duration_is_rounded() {
 /// Clients of earlier versions omit fields that have since become required; the error names the
 /// field.
 #[test]
-fn crt_18_what_is_missing_is_named() {
+fn crt_18_a_missing_field_is_named_in_the_error() {
     let old = json!({"type": "chat/turnStarted", "turnId": "t1", "message": message("go")});
     assert!(matches!(official(&old), StateAction::Unknown(_)));
     assert_eq!(refusal::<Action>(&old), "startedAt: missing");
@@ -409,7 +409,7 @@ fn crt_18_what_is_missing_is_named() {
 /// The error for an invalid snapshot names the place; the official one says only that nothing
 /// matched.
 #[test]
-fn crt_19_a_wrong_snapshot_says_where() {
+fn crt_19_the_error_of_an_invalid_snapshot_has_a_path() {
     let root = json!({"activeSessions": 1});
     let theirs = serde_json::from_value::<state::SnapshotState>(root.clone()).unwrap_err();
     assert!(theirs.to_string().contains("did not match any variant"));

@@ -230,11 +230,11 @@ fn next_action(generator: &mut Generator, actions: &[NamedShape], state: &Json) 
     }
     let mut action = generator.generate(&shape());
     action["type"] = json!(name);
-    aim(generator, &mut action, state);
+    target_existing_items(generator, &mut action, state);
     avoid_differences(generator, &mut action, state)
 }
 
-fn aim(generator: &mut Generator, action: &mut Json, state: &Json) {
+fn target_existing_items(generator: &mut Generator, action: &mut Json, state: &Json) {
     let name = action["type"].as_str().unwrap().to_owned();
     let active = state["activeTurn"]["id"].as_str();
     if let Some(active) = active

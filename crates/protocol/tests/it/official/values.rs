@@ -33,7 +33,7 @@ impl Pair {
             ours,
             shape: T::shape,
             official_fields: probe::fields::<O>(),
-            both_ways: both_ways::<O, T>,
+            both_ways: check_both_directions::<O, T>,
             accepted: |json| {
                 [
                     serde_json::from_value::<O>(json.clone()).is_ok(),
@@ -45,7 +45,7 @@ impl Pair {
 }
 
 /// Ours to theirs to ours, and theirs to ours to theirs.
-fn both_ways<O, T>(json: &Json) -> Result<(), String>
+fn check_both_directions<O, T>(json: &Json) -> Result<(), String>
 where
     O: Serialize + DeserializeOwned + PartialEq + Debug,
     T: Wire + PartialEq + Debug,
@@ -101,7 +101,7 @@ mod erased {
 }
 
 #[test]
-fn every_type_goes_both_ways() {
+fn every_type_survives_a_round_trip_with_the_official_one() {
     let mut failures = Vec::new();
     for pair in pairs::all() {
         for seed in 0..60 {
@@ -126,7 +126,7 @@ fn every_type_goes_both_ways() {
 /// A generator makes only fields that we know, so forgotten ones would go
 /// unnoticed: the official structs are asked for theirs.
 #[test]
-fn no_field_is_forgotten() {
+fn every_official_field_is_supported() {
     let mut probed = 0;
     for pair in pairs::all() {
         let (Some(official), Shape::Object { fields, .. }) = (pair.official_fields, (pair.shape)())
@@ -150,7 +150,7 @@ const LENIENT: &[(&str, &str)] = &[("ReconnectParams", "channel")];
 
 /// Which fields are required, asked of both: each one is left out once.
 #[test]
-fn the_same_fields_are_required() {
+fn required_fields_equal_the_official_ones() {
     for pair in pairs::all() {
         let Shape::Object { fields, .. } = (pair.shape)() else {
             continue;

@@ -69,7 +69,7 @@ fn running() -> Json {
 }
 
 #[test]
-fn turns_begin() {
+fn turn_starts_are_reduced() {
     check(
         &idle(),
         expect![[r#"
@@ -161,7 +161,7 @@ fn only_a_resumable_error_is_resumed() {
 }
 
 #[test]
-fn text_streams() {
+fn text_deltas_are_reduced() {
     check(
         &running(),
         expect![[r#"
@@ -207,7 +207,7 @@ fn text_streams() {
 }
 
 #[test]
-fn turns_end() {
+fn turn_ends_are_reduced() {
     check(
         &running(),
         expect![[r#"
@@ -258,7 +258,7 @@ fn turns_end() {
 }
 
 #[test]
-fn turns_are_cut_and_loaded() {
+fn truncated_and_loaded_turns_are_reduced() {
     check(
         &running(),
         expect![[r#"
@@ -296,7 +296,7 @@ fn turns_are_cut_and_loaded() {
 }
 
 #[test]
-fn questions_are_asked_and_answered() {
+fn input_requests_and_answers_are_reduced() {
     check(
         &running(),
         expect![[r#"
@@ -349,7 +349,7 @@ fn questions_are_asked_and_answered() {
 }
 
 #[test]
-fn messages_wait() {
+fn pending_messages_are_reduced() {
     check(
         &idle(),
         expect![[r#"
@@ -422,7 +422,7 @@ fn messages_wait() {
 }
 
 #[test]
-fn the_rest_is_kept_in_order() {
+fn other_fields_of_a_chat_are_reduced() {
     check(
         &idle(),
         expect![[r#"

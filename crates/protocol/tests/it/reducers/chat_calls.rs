@@ -69,7 +69,7 @@ fn chat() -> Json {
 }
 
 #[test]
-fn arguments_stream_in() {
+fn streamed_arguments_are_appended() {
     check(
         &chat(),
         expect![[r#"
@@ -92,7 +92,7 @@ fn arguments_stream_in() {
 }
 
 #[test]
-fn a_call_gets_ready() {
+fn a_tool_call_becomes_ready() {
     check(
         &chat(),
         expect![[r#"
@@ -151,7 +151,7 @@ fn a_call_gets_ready() {
 }
 
 #[test]
-fn a_call_is_confirmed_or_not() {
+fn a_tool_call_is_approved_or_denied() {
     check(
         &chat(),
         expect![[r#"
@@ -202,7 +202,7 @@ fn a_call_is_confirmed_or_not() {
 }
 
 #[test]
-fn a_call_completes() {
+fn a_tool_call_completes() {
     check(
         &chat(),
         expect![[r#"
@@ -250,7 +250,7 @@ fn a_call_completes() {
 }
 
 #[test]
-fn a_result_is_released_or_withheld() {
+fn a_result_is_approved_or_denied() {
     check(
         &chat(),
         expect![[r#"
@@ -274,7 +274,7 @@ fn a_result_is_released_or_withheld() {
 }
 
 #[test]
-fn a_running_call_shows_what_it_has() {
+fn the_content_of_a_running_call_is_replaced() {
     check(
         &chat(),
         expect![[r#"
@@ -294,7 +294,7 @@ fn a_running_call_shows_what_it_has() {
 }
 
 #[test]
-fn a_call_waits_for_a_token() {
+fn a_tool_call_requires_a_token() {
     check(
         &chat(),
         expect![[r#"
@@ -362,7 +362,7 @@ fn the_activity_follows_the_calls() {
 /// A part that came by `chat/responsePart` counts from the next step on, even
 /// if that step is not next: clients count the same way.
 #[test]
-fn a_step_that_is_not_next_still_refreshes_the_activity() {
+fn an_out_of_order_step_still_refreshes_the_activity() {
     let mut chat = chat();
     chat["status"] = json!(8);
     check(

@@ -44,7 +44,7 @@ fn waiting() -> Json {
 }
 
 #[test]
-fn a_session_comes_up() {
+fn lifecycle_actions_are_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -58,7 +58,7 @@ fn a_session_comes_up() {
 }
 
 #[test]
-fn chats_come_and_go() {
+fn chat_list_actions_are_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -113,7 +113,7 @@ fn chats_come_and_go() {
 }
 
 #[test]
-fn clients_take_part() {
+fn active_client_actions_are_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -177,7 +177,7 @@ fn directories_are_replaced_in_place() {
 
 /// AGG-5, AGG-6, AGG-7.
 #[test]
-fn a_session_waits() {
+fn needed_input_is_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -210,7 +210,7 @@ fn a_session_waits() {
 }
 
 #[test]
-fn customizations_change() {
+fn customization_actions_are_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -291,7 +291,7 @@ fn customizations_change() {
 }
 
 #[test]
-fn mcp_servers_change_state() {
+fn mcp_server_states_are_reduced() {
     check(
         &session(),
         expect![[r#"
@@ -328,7 +328,7 @@ fn mcp_servers_change_state() {
 }
 
 #[test]
-fn the_rest_is_kept_in_order() {
+fn other_fields_of_a_session_are_reduced() {
     check(
         &session(),
         expect![[r#"

@@ -45,7 +45,7 @@ fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
 }
 
 #[test]
-fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
+fn a_status_combines_chat_activity_and_session_flags() {
     let model = json!({ "id": "m" });
     let state = down(
         ChannelKind::Session,
@@ -61,7 +61,7 @@ fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
 }
 
 #[test]
-fn a_status_says_what_the_state_says() {
+fn a_status_is_derived_from_the_state() {
     let status = |status: u64, rest: Value| {
         let mut chat = json!({
             "resource": CHAT, "title": "Main", "status": status, "turns": [],
@@ -84,7 +84,7 @@ fn a_status_says_what_the_state_says() {
 }
 
 #[test]
-fn a_chat_whose_session_is_not_known_is_a_session_all_the_same() {
+fn a_chat_of_an_unknown_session_is_downgraded_to_a_session() {
     let state = down(
         ChannelKind::Chat,
         CHAT,

@@ -8,6 +8,7 @@ use super::super::link::is_safe_url;
 use super::super::{
     CellAlign, ListItem, MAX_BLOCK_DEPTH, MAX_INLINE_DEPTH, MarkdownBlock, MarkdownInline,
 };
+use crate::visible_text::visible_order;
 
 /// Longer names of languages are cut.
 const MAX_LANGUAGE_CHARS: usize = 64;
@@ -83,7 +84,7 @@ impl TreeBuilder {
             | Event::DisplayMath(text)
             | Event::FootnoteReference(text) => self.text(&text),
             Event::Code(text) => self.inline(MarkdownInline::Code {
-                text: text.into_string(),
+                text: visible_order(&text),
             }),
             Event::SoftBreak => self.text("\n"),
             Event::HardBreak => self.inline(MarkdownInline::Break),
@@ -293,11 +294,12 @@ impl TreeBuilder {
     }
 
     fn text(&mut self, text: &str) {
+        let text = visible_order(text);
         if let Some(OpenLeaf::Code { text: code, .. }) = &mut self.leaf {
-            code.push_str(text);
+            code.push_str(&text);
         } else {
             self.open_implicit_leaf();
-            push_text(self.target(), text);
+            push_text(self.target(), &text);
         }
     }
 

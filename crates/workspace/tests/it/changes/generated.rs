@@ -7,12 +7,12 @@ use std::path::Path;
 
 use agenthost_core::{CheckpointId, DiffEndpoint};
 
-use super::{Scene, all_files, git, turn};
+use super::{TrackedFolder, all_files, git, turn};
 
 /// Returns what git reports for a copy of the folder: lines added, lines removed, names.
-fn numstat(scene: &Scene, copy: &Path) -> BTreeSet<String> {
+fn numstat(tracked_folder: &TrackedFolder, copy: &Path) -> BTreeSet<String> {
     fs::create_dir(copy).unwrap();
-    let from = format!("{}/.", scene.folder.display());
+    let from = format!("{}/.", tracked_folder.folder.display());
     let copied = std::process::Command::new("cp")
         .args(["-a", &from, &copy.display().to_string()])
         .status();
@@ -79,8 +79,8 @@ impl Chance {
     }
 }
 
-fn files(scene: &Scene) -> Vec<String> {
-    let listed = scene.git(&[
+fn files(tracked_folder: &TrackedFolder) -> Vec<String> {
+    let listed = tracked_folder.git(&[
         "ls-files",
         "-z",
         "--cached",
@@ -89,21 +89,21 @@ fn files(scene: &Scene) -> Vec<String> {
     ]);
     let names = listed.split('\0').filter(|name| !name.is_empty());
     let there = names.filter(|name| {
-        let path = scene.folder.join(name);
+        let path = tracked_folder.folder.join(name);
         path.is_file() && !path.is_symlink()
     });
     there.map(ToOwned::to_owned).collect()
 }
 
-fn change(scene: &Scene, chance: &mut Chance) {
-    let names = files(scene);
+fn change(tracked_folder: &TrackedFolder, chance: &mut Chance) {
+    let names = files(tracked_folder);
     let one = names.get(chance.0.usize(..names.len().max(1))).cloned();
-    let path = |name: &str| scene.folder.join(name);
+    let path = |name: &str| tracked_folder.folder.join(name);
     let make = |name: &str| {
         for parent in Path::new(name).ancestors().skip(1) {
             // Removes a file that is in the way.
             if path(parent.to_str().unwrap()).is_file() {
-                fs::remove_file(scene.folder.join(parent)).unwrap();
+                fs::remove_file(tracked_folder.folder.join(parent)).unwrap();
             }
         }
         fs::create_dir_all(path(name).parent().unwrap()).unwrap();
@@ -159,32 +159,32 @@ fn change(scene: &Scene, chance: &mut Chance) {
 }
 
 #[test]
-fn what_git_says() {
+fn diffs_of_random_repositories_agree_with_git() {
     let count = std::env::var("REPOSITORIES").map_or(8, |count| count.parse().unwrap());
     for seed in 0..count {
         let mut chance = Chance(fastrand::Rng::with_seed(seed));
-        let scene = Scene::with(&[("README", "a\nb\nc\n")]);
+        let tracked_folder = TrackedFolder::with(&[("README", "a\nb\nc\n")]);
         if seed % 3 == 0 {
-            scene.git(&["config", "core.autocrlf", "input"]);
+            tracked_folder.git(&["config", "core.autocrlf", "input"]);
         }
         for _ in 0..25 {
-            change(&scene, &mut chance);
+            change(&tracked_folder, &mut chance);
         }
-        scene.commit("second");
+        tracked_folder.commit("second");
         // Stages some changes, and changes some files again.
         for _ in 0..10 {
-            change(&scene, &mut chance);
+            change(&tracked_folder, &mut chance);
         }
-        scene.git(&["add", "--all"]);
+        tracked_folder.git(&["add", "--all"]);
         for _ in 0..15 {
-            change(&scene, &mut chance);
+            change(&tracked_folder, &mut chance);
         }
-        let git_dir = scene.folder.join(".git");
-        let status = scene.git(&["status", "--porcelain=v2"]);
+        let git_dir = tracked_folder.folder.join(".git");
+        let status = tracked_folder.git(&["status", "--porcelain=v2"]);
         let untouched = all_files(&git_dir);
         for step in 0..3 {
-            scene.mark(&CheckpointId::BeforeTurn(turn(&step.to_string())));
-            let compared = scene
+            tracked_folder.take_checkpoint(&CheckpointId::BeforeTurn(turn(&step.to_string())));
+            let compared = tracked_folder
                 .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
                 .unwrap();
             let strip = |line: String| {
@@ -194,19 +194,23 @@ fn what_git_says() {
                     .unwrap()
                     .into_owned()
             };
-            let ours: BTreeSet<_> = scene
+            let ours: BTreeSet<_> = tracked_folder
                 .lines(&compared.files)
                 .into_iter()
                 .map(strip)
                 .collect();
-            let copy = scene.folder.with_extension(format!("copy{step}"));
-            assert_eq!(ours, numstat(&scene, &copy), "seed {seed}, step {step}");
+            let copy = tracked_folder.folder.with_extension(format!("copy{step}"));
+            assert_eq!(
+                ours,
+                numstat(&tracked_folder, &copy),
+                "seed {seed}, step {step}"
+            );
             if step == 0 {
                 assert!(all_files(&git_dir) == untouched, "seed {seed}");
-                assert_eq!(scene.git(&["status", "--porcelain=v2"]), status);
+                assert_eq!(tracked_folder.git(&["status", "--porcelain=v2"]), status);
             }
             for _ in 0..5 {
-                change(&scene, &mut chance);
+                change(&tracked_folder, &mut chance);
             }
         }
     }

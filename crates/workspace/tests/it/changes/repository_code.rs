@@ -10,18 +10,18 @@ use agenthost_core::{CheckpointId, DiffEndpoint, DiffRange, OperationKind, Workt
 use agenthost_workspace::{ChangesError, RepositoryCode, uri_of};
 
 use super::operations::{allow_code, operate};
-use super::{Scene, git, turn};
+use super::{TrackedFolder, git, turn};
 
 /// A folder with a program that creates a file when it runs.
 struct Trap {
-    scene: Scene,
+    tracked_folder: TrackedFolder,
     program: PathBuf,
     ran: PathBuf,
 }
 
 impl Trap {
-    fn new(scene: Scene) -> Self {
-        let beside = scene.folder.parent().unwrap();
+    fn new(tracked_folder: TrackedFolder) -> Self {
+        let beside = tracked_folder.folder.parent().unwrap();
         let (program, ran) = (beside.join("evil.sh"), beside.join("ran"));
         // As a filter, the program has to pass its input on.
         let text = format!(
@@ -31,7 +31,7 @@ impl Trap {
         fs::write(&program, text).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         Trap {
-            scene,
+            tracked_folder,
             program,
             ran,
         }
@@ -51,19 +51,19 @@ impl Trap {
     }
 
     fn append(&self, name: &str, text: &str) {
-        let path = self.scene.folder.join(name);
+        let path = self.tracked_folder.folder.join(name);
         let before = fs::read_to_string(&path).unwrap_or_default();
-        self.scene.write(name, &format!("{before}{text}"));
+        self.tracked_folder.write(name, &format!("{before}{text}"));
     }
 
     /// Does everything that the host does on its own during a session.
     fn hold_session(&self) {
-        let scene = &self.scene;
-        scene.mark(&CheckpointId::SessionStart);
-        scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
-        scene.write("a.txt", "changed\n");
-        scene.write("new.txt", "new\n");
-        scene.mark(&CheckpointId::AfterTurn(turn("t1")));
+        let tracked_folder = &self.tracked_folder;
+        tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
+        tracked_folder.take_checkpoint(&CheckpointId::BeforeTurn(turn("t1")));
+        tracked_folder.write("a.txt", "changed\n");
+        tracked_folder.write("new.txt", "new\n");
+        tracked_folder.take_checkpoint(&CheckpointId::AfterTurn(turn("t1")));
         let moments = [
             DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
             DiffEndpoint::Head,
@@ -71,7 +71,7 @@ impl Trap {
         ];
         for from in moments {
             // A folder in no repository has no commits.
-            scene
+            tracked_folder
                 .compare(from, DiffEndpoint::WorkingTree)
                 .map(drop)
                 .unwrap_or_default();
@@ -80,7 +80,13 @@ impl Trap {
 
     fn operate(&self, operation: OperationKind, from: DiffEndpoint) -> Result<(), ChangesError> {
         let to = DiffEndpoint::WorkingTree;
-        operate(&self.scene, operation, DiffRange { from, to }, None).map(drop)
+        operate(
+            &self.tracked_folder,
+            operation,
+            DiffRange { from, to },
+            None,
+        )
+        .map(drop)
     }
 }
 
@@ -93,22 +99,23 @@ fn make_stale(path: &Path) {
 
 #[test]
 fn a_filter_of_an_unpacked_archive_does_not_run() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    trap.scene
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    trap.tracked_folder
         .git(&["config", "filter.x.clean", trap.program()]);
-    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.tracked_folder.write(".gitattributes", "* filter=x\n");
     trap.reset();
     trap.hold_session();
     assert_eq!(trap.ran(), None);
 }
 
 #[test]
-fn a_filter_process_that_is_not_in_the_tree_does_not_run() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let folder = &trap.scene.folder;
-    trap.scene
+fn a_filter_process_of_info_attributes_does_not_run() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let folder = &trap.tracked_folder.folder;
+    trap.tracked_folder
         .git(&["config", "filter.p.process", trap.program()]);
-    trap.scene.git(&["config", "filter.p.required", "true"]);
+    trap.tracked_folder
+        .git(&["config", "filter.p.required", "true"]);
     fs::create_dir_all(folder.join(".git/info")).unwrap();
     fs::write(folder.join(".git/info/attributes"), "* filter=p\n").unwrap();
     make_stale(&folder.join("a.txt"));
@@ -119,30 +126,33 @@ fn a_filter_process_that_is_not_in_the_tree_does_not_run() {
 
 #[test]
 fn a_tracked_folder_that_looks_like_a_repository_is_not_used_as_one() {
-    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let tracked_folder = TrackedFolder::with(&[("a.txt", "a\n")]);
     for folder in ["refs", "objects"] {
-        scene.write(&format!("innocent/{folder}/keep"), "");
+        tracked_folder.write(&format!("innocent/{folder}/keep"), "");
     }
-    scene.write("innocent/HEAD", "ref: refs/heads/main\n");
-    let trap = Trap::new(scene);
+    tracked_folder.write("innocent/HEAD", "ref: refs/heads/main\n");
+    let trap = Trap::new(tracked_folder);
     let config = format!(
         "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = ..\n\
          fsmonitor = {program}\n[filter \"x\"]\nclean = {program}\n",
         program = trap.program()
     );
-    trap.scene.write("innocent/config", &config);
-    trap.scene.write(".gitattributes", "* filter=x\n");
-    trap.scene.commit("all of it");
-    let clone = trap.scene.folder.parent().unwrap().join("clone");
+    trap.tracked_folder.write("innocent/config", &config);
+    trap.tracked_folder.write(".gitattributes", "* filter=x\n");
+    trap.tracked_folder.commit("all of it");
+    let clone = trap.tracked_folder.folder.parent().unwrap().join("clone");
     git(
         clone.parent().unwrap(),
         &["clone", "--quiet", "project", "clone"],
     );
-    let scene = Scene {
+    let tracked_folder = TrackedFolder {
         folder: clone.join("innocent"),
-        ..trap.scene
+        ..trap.tracked_folder
     };
-    let trap = Trap { scene, ..trap };
+    let trap = Trap {
+        tracked_folder,
+        ..trap
+    };
     trap.reset();
     trap.hold_session();
     assert_eq!(trap.ran(), None);
@@ -150,11 +160,12 @@ fn a_tracked_folder_that_looks_like_a_repository_is_not_used_as_one() {
 
 #[test]
 fn filters_of_included_files_do_not_run() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
     let filter = format!("[filter \"x\"]\n\tclean = {}\n", trap.program());
-    trap.scene.write("always.inc", &filter);
-    trap.scene.git(&["config", "include.path", "../always.inc"]);
-    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.tracked_folder.write("always.inc", &filter);
+    trap.tracked_folder
+        .git(&["config", "include.path", "../always.inc"]);
+    trap.tracked_folder.write(".gitattributes", "* filter=x\n");
     trap.reset();
     trap.hold_session();
     assert_eq!(trap.ran(), None);
@@ -163,27 +174,28 @@ fn filters_of_included_files_do_not_run() {
 /// A configuration that can't be overridden is refused: the session continues without tracking
 /// changes.
 #[test]
-fn configurations_that_can_not_be_overridden_are_refused() {
+fn git_configs_that_cannot_be_overridden_are_rejected() {
     let refusal = |trap: &Trap| {
         trap.reset();
-        let scene = &trap.scene;
-        let marked = scene.changes.take_checkpoint(
-            &scene.session,
-            &scene.directories(),
+        let tracked_folder = &trap.tracked_folder;
+        let marked = tracked_folder.changes.take_checkpoint(
+            &tracked_folder.session,
+            &tracked_folder.directories(),
             &CheckpointId::SessionStart,
             None,
         );
         assert_eq!(trap.ran(), None);
         marked.unwrap_err().to_string()
     };
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
     let condition = "includeIf.onbranch:main.path";
-    trap.scene.git(&["config", condition, "../branch.inc"]);
+    trap.tracked_folder
+        .git(&["config", condition, "../branch.inc"]);
     assert!(refusal(&trap).contains("a conditional include"));
 
     // A name that is not UTF-8 can't be overridden by an environment variable.
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let folder = &trap.scene.folder;
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let folder = &trap.tracked_folder.folder;
     let mut config = fs::read(folder.join(".git/config")).unwrap();
     config.extend(b"[filter \"x\xff\"]\n\tclean = ");
     config.extend(trap.program().as_bytes());
@@ -194,51 +206,53 @@ fn configurations_that_can_not_be_overridden_are_refused() {
     assert!(refusal(&trap).contains("not UTF-8"));
 
     // A path with a newline could be read as two paths.
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let folder = &trap.scene.folder;
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let folder = &trap.tracked_folder.folder;
     fs::rename(folder.join(".git"), folder.join(".m\nevil")).unwrap();
     fs::write(folder.join(".git"), "gitdir: .m\nevil\n").unwrap();
     assert!(refusal(&trap).contains("newline"));
 }
 
 #[test]
-fn a_worktree_is_checked_out_by_its_own_configuration() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let scene = &trap.scene;
-    scene.write(".gitattributes", "* filter=x\n");
-    scene.commit("attributes");
-    scene.git(&["config", "extensions.worktreeConfig", "true"]);
+fn filters_of_an_included_worktree_config_do_not_run() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let tracked_folder = &trap.tracked_folder;
+    tracked_folder.write(".gitattributes", "* filter=x\n");
+    tracked_folder.commit("attributes");
+    tracked_folder.git(&["config", "extensions.worktreeConfig", "true"]);
     // Git copies this file into the new worktree, where it includes another.
     let include = "[include]\n\tpath = ../../evil.cfg\n";
-    fs::write(scene.folder.join(".git/config.worktree"), include).unwrap();
+    fs::write(tracked_folder.folder.join(".git/config.worktree"), include).unwrap();
     let filter = format!("[filter \"x\"]\n\tsmudge = {}\n", trap.program());
-    fs::write(scene.folder.join(".git/evil.cfg"), filter).unwrap();
+    fs::write(tracked_folder.folder.join(".git/evil.cfg"), filter).unwrap();
     trap.reset();
-    let folder = uri_of(&scene.folder).unwrap();
-    let made = scene
-        .changes
-        .create_worktree(&scene.session, &folder, &WorktreeRequest::default());
+    let folder = uri_of(&tracked_folder.folder).unwrap();
+    let made = tracked_folder.changes.create_worktree(
+        &tracked_folder.session,
+        &folder,
+        &WorktreeRequest::default(),
+    );
     let refusal = made.unwrap_err().to_string();
     assert!(refusal.contains("filter.x.smudge"), "{refusal}");
     assert_eq!(trap.ran(), None);
 }
 
 #[test]
-fn extensions_of_a_filter_of_the_user_belong_to_the_user() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    trap.scene
+fn lfs_extensions_in_a_repository_need_approval() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    trap.tracked_folder
         .git(&["config", "lfs.extension.x.clean", trap.program()]);
-    let code = RepositoryCode::inspect(&trap.scene.folder).unwrap();
+    let code = RepositoryCode::inspect(&trap.tracked_folder.folder).unwrap();
     assert_eq!(code.unwrap().settings.len(), 1);
 }
 
 #[test]
-fn a_note_in_a_repository_names_no_folder_to_write_to() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let victim = trap.scene.folder.parent().unwrap().join("victim");
+fn a_forged_worktree_record_in_a_repository_is_ignored() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let victim = trap.tracked_folder.folder.parent().unwrap().join("victim");
     fs::create_dir(&victim).unwrap();
     let note = format!("main\nfile://{}\nmain\n", victim.display());
-    fs::write(trap.scene.folder.join(".git/agenthost"), note).unwrap();
+    fs::write(trap.tracked_folder.folder.join(".git/agenthost"), note).unwrap();
     trap.hold_session();
     let applied = trap.operate(
         OperationKind::Apply,
@@ -250,11 +264,11 @@ fn a_note_in_a_repository_names_no_folder_to_write_to() {
 }
 
 #[test]
-fn hooks_in_another_folder_run_when_they_are_allowed() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let scene = &trap.scene;
-    scene.git(&["config", "core.hooksPath", ".husky/_"]);
-    let hook = scene.folder.join(".husky/_/pre-commit");
+fn hooks_of_core_hooks_path_run_only_after_approval() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let tracked_folder = &trap.tracked_folder;
+    tracked_folder.git(&["config", "core.hooksPath", ".husky/_"]);
+    let hook = tracked_folder.folder.join(".husky/_/pre-commit");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::copy(&trap.program, &hook).unwrap();
     // Staging runs no hooks, and the host never pushes.
@@ -265,16 +279,16 @@ fn hooks_in_another_folder_run_when_they_are_allowed() {
     trap.operate(OperationKind::Commit, DiffEndpoint::Head)
         .unwrap_err();
     assert_eq!(trap.ran(), None);
-    allow_code(scene);
+    allow_code(tracked_folder);
     trap.operate(OperationKind::Commit, DiffEndpoint::Head)
         .unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 }
 
 #[test]
-fn a_submodule_runs_no_code_either() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let other = trap.scene.folder.parent().unwrap().join("other");
+fn code_of_a_submodule_does_not_run() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let other = trap.tracked_folder.folder.parent().unwrap().join("other");
     fs::create_dir(&other).unwrap();
     git(&other, &["init", "--quiet"]);
     fs::write(other.join("f"), "f\n").unwrap();
@@ -282,10 +296,10 @@ fn a_submodule_runs_no_code_either() {
     let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
     git(&other, &[who.as_slice(), &["commit", "-qm", "x"]].concat());
     let from = other.to_str().unwrap();
-    trap.scene
+    trap.tracked_folder
         .git(&["submodule", "--quiet", "add", from, "sub"]);
-    trap.scene.commit("with a submodule");
-    let sub = trap.scene.folder.join("sub");
+    trap.tracked_folder.commit("with a submodule");
+    let sub = trap.tracked_folder.folder.join("sub");
     git(&sub, &["config", "core.fsmonitor", trap.program()]);
     trap.reset();
     trap.hold_session();
@@ -304,7 +318,7 @@ fn a_submodule_runs_no_code_either() {
     fs::create_dir_all(attributes.parent().unwrap()).unwrap();
     fs::write(attributes, "* filter=x\n").unwrap();
     make_stale(&sub.join("f"));
-    trap.scene.write("a.txt", "once more\n");
+    trap.tracked_folder.write("a.txt", "once more\n");
     trap.reset();
     trap.hold_session();
     for operation in [OperationKind::Stage, OperationKind::Commit] {
@@ -315,9 +329,9 @@ fn a_submodule_runs_no_code_either() {
 }
 
 #[test]
-fn hooks_run_when_they_are_allowed_as_they_are() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let hook = trap.scene.folder.join(".git/hooks/pre-commit");
+fn hooks_run_only_with_an_approval_of_their_content() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let hook = trap.tracked_folder.folder.join(".git/hooks/pre-commit");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::copy(&trap.program, &hook).unwrap();
     trap.hold_session();
@@ -326,7 +340,7 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
     assert!(refusal.contains("hook pre-commit"), "{refusal}");
     assert_eq!(trap.ran(), None);
 
-    allow_code(&trap.scene);
+    allow_code(&trap.tracked_folder);
     trap.operate(OperationKind::Commit, DiffEndpoint::Head)
         .unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
@@ -342,11 +356,11 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
 }
 
 #[test]
-fn operations_need_the_filters_of_the_repository_to_be_allowed() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    trap.scene
+fn operations_need_an_approval_of_filters() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    trap.tracked_folder
         .git(&["config", "filter.x.clean", trap.program()]);
-    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.tracked_folder.write(".gitattributes", "* filter=x\n");
     trap.hold_session();
     for operation in [
         OperationKind::Stage,
@@ -366,7 +380,7 @@ fn operations_need_the_filters_of_the_repository_to_be_allowed() {
     );
     shown.unwrap();
     assert_eq!(trap.ran(), None);
-    allow_code(&trap.scene);
+    allow_code(&trap.tracked_folder);
     trap.operate(OperationKind::Stage, DiffEndpoint::Head)
         .unwrap();
     assert!(trap.ran().is_some());
@@ -374,21 +388,22 @@ fn operations_need_the_filters_of_the_repository_to_be_allowed() {
 
 #[test]
 fn git_gets_no_secret_of_the_environment() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
     // A filter in the user's own configuration runs, and shows its environment.
-    let home = trap.scene.folder.parent().unwrap().join("home");
+    let home = trap.tracked_folder.folder.parent().unwrap().join("home");
     fs::create_dir(&home).unwrap();
     let ran = trap.ran.display();
     let filter = format!("[filter \"own\"]\n\tclean = \"env > '{ran}'; cat\"\n");
     fs::write(home.join(".gitconfig"), filter).unwrap();
-    trap.scene.write(".gitattributes", "* filter=own\n");
+    trap.tracked_folder
+        .write(".gitattributes", "* filter=own\n");
     let exe = std::env::current_exe().unwrap();
     let test = "changes::repository_code::a_session_is_held_by_a_child";
     let child = std::process::Command::new(exe)
         .args(["--exact", test, "--ignored"])
         .env("HOME", &home)
         .env("SECRET_TOKEN", "hunter2")
-        .env("HELD_FOLDER", &trap.scene.folder)
+        .env("HELD_FOLDER", &trap.tracked_folder.folder)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
@@ -405,27 +420,27 @@ fn git_gets_no_secret_of_the_environment() {
 #[ignore = "run by another test, as a process with another environment"]
 fn a_session_is_held_by_a_child() {
     let folder = PathBuf::from(std::env::var_os("HELD_FOLDER").unwrap());
-    let scene = Scene {
+    let tracked_folder = TrackedFolder {
         folder,
-        ..Scene::plain()
+        ..TrackedFolder::plain()
     };
-    scene.write("a.txt", "changed\n");
-    scene.mark(&CheckpointId::SessionStart);
+    tracked_folder.write("a.txt", "changed\n");
+    tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
 }
 
 #[test]
-fn code_of_a_repository_has_a_key_of_its_own() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let scene = &trap.scene;
+fn repository_code_has_a_content_key() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n")]));
+    let tracked_folder = &trap.tracked_folder;
     let key = || {
-        RepositoryCode::inspect(&scene.folder)
+        RepositoryCode::inspect(&tracked_folder.folder)
             .unwrap()
             .map(|code| code.key)
     };
     assert_eq!(key(), None);
     // Settings that no operation runs do not need to be trusted.
-    scene.git(&["config", "alias.x", "!true"]);
-    scene.git(&["config", "diff.x.textconv", "true"]);
+    tracked_folder.git(&["config", "alias.x", "!true"]);
+    tracked_folder.git(&["config", "diff.x.textconv", "true"]);
     assert_eq!(key(), None);
     let mut keys = BTreeSet::new();
     for (name, value) in [
@@ -435,7 +450,7 @@ fn code_of_a_repository_has_a_key_of_its_own() {
         ("gpg.program", "c"),
         ("merge.x.driver", "d"),
     ] {
-        scene.git(&["config", name, value]);
+        tracked_folder.git(&["config", name, value]);
         assert!(keys.insert(key().unwrap()), "{name} {value}");
     }
 }
@@ -516,12 +531,12 @@ fn line(key: &str, value: &str) -> String {
 
 /// By default, only settings whose names suggest a program are tried; `ALL_SETTINGS=1` tries all.
 #[test]
-fn no_setting_of_a_repository_makes_the_host_run_a_program() {
-    let trap = Trap::new(Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]));
-    trap.scene
+fn no_git_setting_of_a_repository_runs_a_program() {
+    let trap = Trap::new(TrackedFolder::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]));
+    trap.tracked_folder
         .write(".gitattributes", "* filter=x diff=x merge=x\n");
-    trap.scene.commit("attributes");
-    let config = trap.scene.folder.join(".git/config");
+    trap.tracked_folder.commit("attributes");
+    let config = trap.tracked_folder.folder.join(".git/config");
     let plain = fs::read_to_string(&config).unwrap();
     let all = all_settings();
     assert!(all.len() > 500, "git lists only {} settings", all.len());
@@ -533,25 +548,28 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
         let more = ["log.showSignature", "commit.gpgSign"].map(|other| line(other, "true"));
         let text = [plain.as_str(), &more.concat(), &line(key, trap.program())].concat();
         fs::write(&config, text).unwrap();
-        trap.scene.write("a.txt", &format!("{index}\n"));
+        trap.tracked_folder.write("a.txt", &format!("{index}\n"));
         trap.reset();
-        let scene = Scene {
+        let tracked_folder = TrackedFolder {
             session: format!("ahp-session:/{index}").into(),
-            ..Scene::beside(&trap.scene)
+            ..TrackedFolder::in_same_folder(&trap.tracked_folder)
         };
         // A value that git can't use makes git fail, which is acceptable.
-        let directories = scene.directories();
+        let directories = tracked_folder.directories();
         let mark = |mark: &CheckpointId| {
-            let marked = scene
-                .changes
-                .take_checkpoint(&scene.session, &directories, mark, None);
+            let marked = tracked_folder.changes.take_checkpoint(
+                &tracked_folder.session,
+                &directories,
+                mark,
+                None,
+            );
             marked.map(drop).unwrap_or_default();
         };
         mark(&CheckpointId::SessionStart);
         if may_take_a_program(key) {
             mark(&CheckpointId::AfterTurn(turn("t")));
             for from in [DiffEndpoint::Head, DiffEndpoint::MergeBase] {
-                scene
+                tracked_folder
                     .compare(from, DiffEndpoint::WorkingTree)
                     .map(drop)
                     .unwrap_or_default();
@@ -563,13 +581,13 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
             ] {
                 let to = DiffEndpoint::WorkingTree;
                 let from = DiffEndpoint::Checkpoint(CheckpointId::SessionStart);
-                let done = operate(&scene, operation, DiffRange { from, to }, None);
+                let done = operate(&tracked_folder, operation, DiffRange { from, to }, None);
                 done.map(drop).unwrap_or_default();
             }
             assert_eq!(trap.ran(), None, "{key} in an operation");
             let add = std::process::Command::new("git")
                 .args(["commit", "--quiet", "--all", "--message", "x"])
-                .current_dir(&scene.folder)
+                .current_dir(&tracked_folder.folder)
                 .output();
             add.unwrap();
             if trap.ran().is_some() {

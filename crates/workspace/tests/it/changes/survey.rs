@@ -11,11 +11,11 @@ use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{ContentStore, is_whole_edit, path_of, uri_of};
 use tempfile::TempDir;
 
-use super::Scene;
+use super::TrackedFolder;
 
 /// A running turn in a folder.
-struct Running {
-    scene: Scene,
+struct RunningTurn {
+    tracked_folder: TrackedFolder,
     contents: ContentStore,
     _store: TempDir,
 }
@@ -27,25 +27,27 @@ fn turn(name: &str) -> TurnRef {
     }
 }
 
-impl Running {
-    fn begin(scene: Scene) -> Self {
+impl RunningTurn {
+    fn begin(tracked_folder: TrackedFolder) -> Self {
         let store = TempDir::new().unwrap();
-        let running = Running {
+        let running = RunningTurn {
             contents: ContentStore::open(store.path()).unwrap(),
-            scene,
+            tracked_folder,
             _store: store,
         };
-        running.mark(&CheckpointId::SessionStart);
-        running.mark(&CheckpointId::BeforeTurn(turn("t")));
+        running.take_checkpoint(&CheckpointId::SessionStart);
+        running.take_checkpoint(&CheckpointId::BeforeTurn(turn("t")));
         running
     }
 
-    fn mark(&self, mark: &CheckpointId) {
-        let folders = [uri_of(&self.scene.folder).unwrap()];
-        let marked = self
-            .scene
-            .changes
-            .take_checkpoint(&self.scene.session, &folders, mark, None);
+    fn take_checkpoint(&self, mark: &CheckpointId) {
+        let folders = [uri_of(&self.tracked_folder.folder).unwrap()];
+        let marked = self.tracked_folder.changes.take_checkpoint(
+            &self.tracked_folder.session,
+            &folders,
+            mark,
+            None,
+        );
         marked.unwrap();
     }
 
@@ -56,8 +58,8 @@ impl Running {
             scope,
             claimed,
         };
-        let folders = [uri_of(&self.scene.folder).unwrap()];
-        let (changes, session) = (&self.scene.changes, &self.scene.session);
+        let folders = [uri_of(&self.tracked_folder.folder).unwrap()];
+        let (changes, session) = (&self.tracked_folder.changes, &self.tracked_folder.session);
         let edits = changes.survey_edits(session, &folders, &survey, &self.contents);
         edits.unwrap()
     }
@@ -71,7 +73,7 @@ impl Running {
     }
 
     /// Renders edits with the contents before and after: `+` for created, `-` for deleted files.
-    fn told(&self, edits: &[FileEdit]) -> Vec<String> {
+    fn render_edits(&self, edits: &[FileEdit]) -> Vec<String> {
         let text = |side: &Option<FileEditSide>| {
             let text = side.as_ref().map(|side| self.content(&side.content));
             text.unwrap_or_default()
@@ -84,7 +86,7 @@ impl Running {
             };
             let side = edit.after.as_ref().or(edit.before.as_ref()).unwrap();
             let path = path_of(&side.uri).unwrap();
-            let name = path.strip_prefix(&self.scene.folder).unwrap();
+            let name = path.strip_prefix(&self.tracked_folder.folder).unwrap();
             let (before, after) = (text(&edit.before), text(&edit.after));
             format!("{kind}{} {before:?} {after:?}", name.display())
         });
@@ -93,20 +95,20 @@ impl Running {
 }
 
 #[test]
-fn each_survey_reports_what_is_new_since_the_last() {
+fn each_survey_reports_the_edits_since_the_last_one() {
     let files = [("a.txt", "1\n"), ("b/c.txt", "c\n"), ("d.txt", "d\n")];
-    let running = Running::begin(Scene::with(&files));
+    let running = RunningTurn::begin(TrackedFolder::with(&files));
     assert_eq!(running.all(), []);
-    running.scene.write("a.txt", "2\n");
-    running.scene.write("ü (1)+.txt", "new\n");
+    running.tracked_folder.write("a.txt", "2\n");
+    running.tracked_folder.write("ü (1)+.txt", "new\n");
     fs::rename(
-        running.scene.folder.join("b/c.txt"),
-        running.scene.folder.join("moved.txt"),
+        running.tracked_folder.folder.join("b/c.txt"),
+        running.tracked_folder.folder.join("moved.txt"),
     )
     .unwrap();
     let edits = running.all();
     assert_eq!(
-        running.told(&edits),
+        running.render_edits(&edits),
         [
             "a.txt \"1\\n\" \"2\\n\"",
             "-b/c.txt \"c\\n\" \"\"",
@@ -117,14 +119,17 @@ fn each_survey_reports_what_is_new_since_the_last() {
     let diff = edits.first().unwrap().diff.as_ref().unwrap();
     assert_eq!((diff.added, diff.removed), (Some(1), Some(1)));
     assert_eq!(running.all(), []);
-    running.scene.write("a.txt", "3\n");
-    assert_eq!(running.told(&running.all()), ["a.txt \"2\\n\" \"3\\n\""]);
+    running.tracked_folder.write("a.txt", "3\n");
+    assert_eq!(
+        running.render_edits(&running.all()),
+        ["a.txt \"2\\n\" \"3\\n\""]
+    );
 }
 
 /// An edit that a client could not undo by writing text is not reported.
 #[test]
-fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
-    let scene = Scene::with(&[
+fn edits_that_text_cannot_restore_are_omitted() {
+    let tracked_folder = TrackedFolder::with(&[
         (
             ".gitattributes",
             "*.big filter=lfs\n*.bat eol=crlf\n*.u16 working-tree-encoding=UTF-16\n",
@@ -135,17 +140,17 @@ fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
         ("mode.sh", "#!\n"),
         ("large.txt", "small\n"),
     ]);
-    fs::write(scene.folder.join("latin1.txt"), b"gr\xfc\xdfe\n").unwrap();
-    symlink("mode.sh", scene.folder.join("link")).unwrap();
-    scene.commit("more");
-    let running = Running::begin(scene);
-    let folder = &running.scene.folder;
-    running.scene.write("a.big", "other\n");
-    running.scene.write("a.bat", "y\r\n");
+    fs::write(tracked_folder.folder.join("latin1.txt"), b"gr\xfc\xdfe\n").unwrap();
+    symlink("mode.sh", tracked_folder.folder.join("link")).unwrap();
+    tracked_folder.commit("more");
+    let running = RunningTurn::begin(tracked_folder);
+    let folder = &running.tracked_folder.folder;
+    running.tracked_folder.write("a.big", "other\n");
+    running.tracked_folder.write("a.bat", "y\r\n");
     fs::write(folder.join("a.u16"), b"\xff\xfey\0").unwrap();
-    running.scene.write("ignored", "y");
+    running.tracked_folder.write("ignored", "y");
     running
-        .scene
+        .tracked_folder
         .write("large.txt", &"x".repeat(3 * 1024 * 1024));
     fs::write(folder.join("latin1.txt"), b"gr\xfc\xdf\n").unwrap();
     fs::remove_file(folder.join("link")).unwrap();
@@ -155,7 +160,7 @@ fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
     // Undone by deleting the file, so the edit is reported.
     fs::write(folder.join("new.png"), [0x89, 0x50, 0x00]).unwrap();
     let edits = running.all();
-    let names: Vec<_> = running.told(&edits);
+    let names: Vec<_> = running.render_edits(&edits);
     let names: Vec<_> = names
         .iter()
         .map(|told| told.split(' ').next().unwrap())
@@ -165,7 +170,7 @@ fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
 
 /// Restores a checkpoint as VS Code does: of each file, it uses the first content before and the
 /// last one after the edits, and writes the files one by one.
-fn restore(running: &Running, surveys: &[Vec<FileEdit>]) {
+fn restore(running: &RunningTurn, surveys: &[Vec<FileEdit>]) {
     let mut files: BTreeMap<Uri, (Option<ContentRef>, bool)> = BTreeMap::new();
     for edit in surveys.iter().flatten() {
         let side = edit.after.as_ref().or(edit.before.as_ref()).unwrap();
@@ -210,32 +215,32 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 
 /// Finding 16: "Restore Checkpoint" restores the files.
 #[test]
-fn a_client_that_writes_contents_back_has_the_files_of_before() {
+fn writing_back_the_contents_of_edits_restores_the_files() {
     let before = [
         ("a.txt", "1\n"),
         ("b/c.txt", "c\n"),
         ("d.txt", "d\n"),
         ("e.txt", "e\n"),
     ];
-    for scene in [Scene::with(&before), Scene::plain()] {
+    for tracked_folder in [TrackedFolder::with(&before), TrackedFolder::plain()] {
         for (name, text) in before {
-            scene.write(name, text);
+            tracked_folder.write(name, text);
         }
-        let running = Running::begin(scene);
-        let folder = running.scene.folder.clone();
+        let running = RunningTurn::begin(tracked_folder);
+        let folder = running.tracked_folder.folder.clone();
         let expected = files(&folder);
         let mut surveys = Vec::new();
-        running.scene.write("a.txt", "2\n");
-        running.scene.write("short.txt", "made and gone\n");
+        running.tracked_folder.write("a.txt", "2\n");
+        running.tracked_folder.write("short.txt", "made and gone\n");
         fs::rename(folder.join("b/c.txt"), folder.join("moved.txt")).unwrap();
         surveys.push(running.all());
-        running.scene.write("a.txt", "3\n");
-        running.scene.write("moved.txt", "edited\n");
+        running.tracked_folder.write("a.txt", "3\n");
+        running.tracked_folder.write("moved.txt", "edited\n");
         fs::remove_file(folder.join("short.txt")).unwrap();
         fs::remove_file(folder.join("d.txt")).unwrap();
         fs::remove_file(folder.join("e.txt")).unwrap();
         surveys.push(running.all());
-        running.scene.write("e.txt", "again\n");
+        running.tracked_folder.write("e.txt", "again\n");
         fs::rename(folder.join("moved.txt"), folder.join("moved again.txt")).unwrap();
         surveys.push(running.all());
         assert_ne!(files(&folder), expected);
@@ -246,14 +251,14 @@ fn a_client_that_writes_contents_back_has_the_files_of_before() {
 
 /// A worker reports the edits that it claims; the turn that it works for reports them as well.
 #[test]
-fn a_survey_of_claims_does_not_end_those_of_the_turn() {
-    let running = Running::begin(Scene::with(&[("a.txt", "1\n"), ("b.txt", "1\n")]));
-    running.scene.write("a.txt", "2\n");
-    running.scene.write("b.txt", "2\n");
+fn a_survey_of_claimed_edits_does_not_consume_those_of_the_turn() {
+    let running = RunningTurn::begin(TrackedFolder::with(&[("a.txt", "1\n"), ("b.txt", "1\n")]));
+    running.tracked_folder.write("a.txt", "2\n");
+    running.tracked_folder.write("b.txt", "2\n");
     let claimed = FileEdit {
         before: None,
         after: Some(FileEditSide {
-            uri: running.scene.uri("a.txt"),
+            uri: running.tracked_folder.uri("a.txt"),
             content: ContentRef {
                 uri: Uri::from("agenthost-content:/part"),
                 size_hint: None,
@@ -263,13 +268,13 @@ fn a_survey_of_claims_does_not_end_those_of_the_turn() {
         }),
         diff: None,
     };
-    let told = running.told(&running.survey(SurveyScope::Claimed, vec![claimed]));
+    let told = running.render_edits(&running.survey(SurveyScope::Claimed, vec![claimed]));
     assert_eq!(told, ["a.txt \"1\\n\" \"2\\n\""]);
     assert_eq!(running.all().len(), 2);
 }
 
 #[test]
-fn an_edit_is_whole_if_the_file_is_as_it_says() {
+fn an_edit_is_complete_if_its_content_equals_the_file() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.txt");
     fs::write(&path, "one\ntwo\n").unwrap();

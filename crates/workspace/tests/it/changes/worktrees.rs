@@ -9,11 +9,13 @@ use agenthost_core::{
 use agenthost_workspace::{ChangesError, WorktreeRemoval, path_of, uri_of};
 
 use super::operations::operate;
-use super::{Scene, all_files, git};
+use super::{TrackedFolder, all_files, git};
 
-fn make(scene: &Scene, wish: &WorktreeRequest) -> Result<Worktree, ChangesError> {
-    let folder = uri_of(&scene.folder).unwrap();
-    scene.changes.create_worktree(&scene.session, &folder, wish)
+fn make(tracked_folder: &TrackedFolder, wish: &WorktreeRequest) -> Result<Worktree, ChangesError> {
+    let folder = uri_of(&tracked_folder.folder).unwrap();
+    tracked_folder
+        .changes
+        .create_worktree(&tracked_folder.session, &folder, wish)
 }
 
 fn branch() -> DiffRange {
@@ -24,23 +26,23 @@ fn branch() -> DiffRange {
 }
 
 /// A scene, and the same session in a worktree of it.
-fn isolated(wish: &WorktreeRequest) -> (Scene, PathBuf) {
-    let mut scene = Scene::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
-    let origin = scene.folder.clone();
-    let made = make(&scene, wish).unwrap();
-    scene.folder = path_of(&made.directory).unwrap();
-    (scene, origin)
+fn isolated(wish: &WorktreeRequest) -> (TrackedFolder, PathBuf) {
+    let mut tracked_folder = TrackedFolder::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
+    let origin = tracked_folder.folder.clone();
+    let made = make(&tracked_folder, wish).unwrap();
+    tracked_folder.folder = path_of(&made.directory).unwrap();
+    (tracked_folder, origin)
 }
 
 #[test]
-fn a_session_works_beside_the_user() {
-    let (scene, origin) = isolated(&WorktreeRequest::default());
+fn a_session_works_in_its_own_worktree() {
+    let (tracked_folder, origin) = isolated(&WorktreeRequest::default());
     let before = all_files(&origin);
-    assert_eq!(scene.text("a.txt").unwrap(), "a\n");
-    scene.mark(&CheckpointId::SessionStart);
-    scene.write("a.txt", "agent\n");
-    assert_eq!(scene.since_start(), ["a.txt +1 -1"]);
-    let compared = scene
+    assert_eq!(tracked_folder.text("a.txt").unwrap(), "a\n");
+    tracked_folder.take_checkpoint(&CheckpointId::SessionStart);
+    tracked_folder.write("a.txt", "agent\n");
+    assert_eq!(tracked_folder.since_start(), ["a.txt +1 -1"]);
+    let compared = tracked_folder
         .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
         .unwrap();
     let standing = compared.status.git.unwrap();
@@ -50,86 +52,98 @@ fn a_session_works_beside_the_user() {
     assert!(all_files(&origin) == before);
 
     // It is not thrown away while there is something in it.
-    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
+    let kept = tracked_folder
+        .changes
+        .remove_worktree(&tracked_folder.session)
+        .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("not committed")),
         "{kept:?}"
     );
-    assert!(scene.folder.join("a.txt").exists());
+    assert!(tracked_folder.folder.join("a.txt").exists());
 
     // The changes without the commit.
-    operate(&scene, OperationKind::Apply, branch(), None).unwrap();
+    operate(&tracked_folder, OperationKind::Apply, branch(), None).unwrap();
     assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "agent\n");
     assert_eq!(git(&origin, &["status", "--porcelain"]), " M a.txt\n");
     git(&origin, &["checkout", "--quiet", "--", "a.txt"]);
 
     // And with it.
-    let early = operate(&scene, OperationKind::Merge, branch(), None);
+    let early = operate(&tracked_folder, OperationKind::Merge, branch(), None);
     assert!(matches!(early, Err(ChangesError::Refused(_))), "{early:?}");
-    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
-    operate(&scene, OperationKind::Merge, branch(), None).unwrap();
+    operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
+    operate(&tracked_folder, OperationKind::Merge, branch(), None).unwrap();
     assert_eq!(
         git(&origin, &["log", "--format=%s"]),
         "What was done\nfirst\n"
     );
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
-    let gone = scene.changes.remove_worktree(&scene.session).unwrap();
+    let gone = tracked_folder
+        .changes
+        .remove_worktree(&tracked_folder.session)
+        .unwrap();
     assert_eq!(gone, WorktreeRemoval::Removed);
-    assert!(!scene.folder.exists());
+    assert!(!tracked_folder.folder.exists());
     assert_eq!(
         git(&origin, &["branch", "--format=%(refname:short)"]),
         "main\n"
     );
     assert_eq!(git(&origin, &["worktree", "list"]).lines().count(), 1);
-    let again = scene.changes.remove_worktree(&scene.session).unwrap();
+    let again = tracked_folder
+        .changes
+        .remove_worktree(&tracked_folder.session)
+        .unwrap();
     assert_eq!(again, WorktreeRemoval::Removed);
 }
 
 #[test]
-fn commits_that_are_nowhere_else_are_kept() {
-    let (scene, origin) = isolated(&WorktreeRequest {
+fn unmerged_commits_are_kept_when_a_worktree_is_removed() {
+    let (tracked_folder, origin) = isolated(&WorktreeRequest {
         name: Some("mine".to_owned()),
         ..WorktreeRequest::default()
     });
-    scene.write("a.txt", "agent\n");
-    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
-    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
+    tracked_folder.write("a.txt", "agent\n");
+    operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
+    let kept = tracked_folder
+        .changes
+        .remove_worktree(&tracked_folder.session)
+        .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("agenthost/mine")),
         "{kept:?}"
     );
-    assert!(!scene.folder.exists());
+    assert!(!tracked_folder.folder.exists());
     let shown = git(&origin, &["show", "agenthost/mine:a.txt"]);
     assert_eq!(shown, "agent\n");
 }
 
 #[test]
 fn a_merge_that_conflicts_changes_nothing() {
-    let (scene, origin) = isolated(&WorktreeRequest::default());
-    scene.write("a.txt", "agent\n");
-    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
+    let (tracked_folder, origin) = isolated(&WorktreeRequest::default());
+    tracked_folder.write("a.txt", "agent\n");
+    operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
     fs::write(origin.join("a.txt"), "user\n").unwrap();
     git(
         &origin,
         &["commit", "--quiet", "--all", "--message", "user"],
     );
     let before = git(&origin, &["log", "--format=%H"]);
-    let refused = operate(&scene, OperationKind::Merge, branch(), None);
+    let refused = operate(&tracked_folder, OperationKind::Merge, branch(), None);
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
     assert_eq!(git(&origin, &["log", "--format=%H"]), before);
-    let refused = operate(&scene, OperationKind::Apply, branch(), None);
+    let refused = operate(&tracked_folder, OperationKind::Apply, branch(), None);
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "user\n");
 }
 
 #[test]
-fn a_worktree_is_set_up() {
-    let mut scene = Scene::with(&[(".gitignore", ".env\n"), ("sub/b.txt", "b\n")]);
-    scene.write("sub/.env", "SECRET=1\n");
-    scene.folder.push("sub");
+fn a_new_worktree_has_copied_files_and_runs_its_setup() {
+    let mut tracked_folder = TrackedFolder::with(&[(".gitignore", ".env\n"), ("sub/b.txt", "b\n")]);
+    tracked_folder.write("sub/.env", "SECRET=1\n");
+    tracked_folder.folder.push("sub");
     let made = make(
-        &scene,
+        &tracked_folder,
         &WorktreeRequest {
             name: Some("one".to_owned()),
             base: Some("main".to_owned()),
@@ -153,14 +167,14 @@ fn a_worktree_is_set_up() {
 }
 
 #[test]
-fn a_worktree_that_can_not_be_made_leaves_nothing() {
-    let plain = Scene::plain();
+fn a_failed_worktree_creation_leaves_nothing() {
+    let plain = TrackedFolder::plain();
     assert!(matches!(
         make(&plain, &WorktreeRequest::default()),
         Err(ChangesError::Refused(_))
     ));
-    let scene = Scene::with(&[("a.txt", "a\n")]);
-    let before = all_files(&scene.folder);
+    let tracked_folder = TrackedFolder::with(&[("a.txt", "a\n")]);
+    let before = all_files(&tracked_folder.folder);
     let wishes = [
         (Some("bad name"), None, None, None),
         (Some("../up"), None, None, None),
@@ -178,7 +192,7 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
             files: file.into_iter().map(ToOwned::to_owned).collect(),
             setup: text(setup).map(CommandLine),
         };
-        let refused = make(&scene, &wish);
+        let refused = make(&tracked_folder, &wish);
         assert!(
             matches!(refused, Err(ChangesError::Refused(_))),
             "{wish:?}: {refused:?}"
@@ -188,25 +202,33 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
             assert_eq!(words, "the setup command failed: it broke");
         }
         assert_eq!(
-            git(&scene.folder, &["branch", "--format=%(refname:short)"]),
+            git(
+                &tracked_folder.folder,
+                &["branch", "--format=%(refname:short)"]
+            ),
             "main\n"
         );
-        assert_eq!(git(&scene.folder, &["worktree", "list"]).lines().count(), 1);
+        assert_eq!(
+            git(&tracked_folder.folder, &["worktree", "list"])
+                .lines()
+                .count(),
+            1
+        );
     }
     let names = |files: &std::collections::BTreeMap<PathBuf, Vec<u8>>| {
         let tracked = files
             .keys()
-            .filter(|path| !path.starts_with(scene.folder.join(".git")));
+            .filter(|path| !path.starts_with(tracked_folder.folder.join(".git")));
         tracked.cloned().collect::<Vec<_>>()
     };
-    assert_eq!(names(&all_files(&scene.folder)), names(&before));
+    assert_eq!(names(&all_files(&tracked_folder.folder)), names(&before));
 }
 
 #[test]
-fn an_unfinished_merge_of_the_user_stays() {
-    let (scene, origin) = isolated(&WorktreeRequest::default());
-    scene.write("agent.txt", "agent\n");
-    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
+fn an_unfinished_merge_of_the_user_is_not_aborted() {
+    let (tracked_folder, origin) = isolated(&WorktreeRequest::default());
+    tracked_folder.write("agent.txt", "agent\n");
+    operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
     git(&origin, &["checkout", "--quiet", "-b", "other"]);
     fs::write(origin.join("a.txt"), "other\n").unwrap();
     git(
@@ -225,7 +247,7 @@ fn an_unfinished_merge_of_the_user_stays() {
         .output();
     assert!(!merge.unwrap().status.success());
     fs::write(origin.join("a.txt"), "resolved by hand\n").unwrap();
-    let refused = operate(&scene, OperationKind::Merge, branch(), None).unwrap_err();
+    let refused = operate(&tracked_folder, OperationKind::Merge, branch(), None).unwrap_err();
     assert!(
         refused.to_string().contains("a merge is in progress"),
         "{refused}"
@@ -238,11 +260,14 @@ fn an_unfinished_merge_of_the_user_stays() {
 }
 
 #[test]
-fn only_our_own_branch_is_removed() {
-    let (scene, origin) = isolated(&WorktreeRequest::default());
+fn only_the_branch_of_the_worktree_is_removed() {
+    let (tracked_folder, origin) = isolated(&WorktreeRequest::default());
     git(&origin, &["branch", "release"]);
-    git(&scene.folder, &["switch", "--quiet", "release"]);
-    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
+    git(&tracked_folder.folder, &["switch", "--quiet", "release"]);
+    let kept = tracked_folder
+        .changes
+        .remove_worktree(&tracked_folder.session)
+        .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("another branch")),
         "{kept:?}"
@@ -251,21 +276,26 @@ fn only_our_own_branch_is_removed() {
 }
 
 #[test]
-fn a_setup_that_nobody_wants_any_more_ends() {
-    let scene = Scene::with(&[("a.txt", "a\n")]);
+fn a_cancelled_setup_is_killed() {
+    let tracked_folder = TrackedFolder::with(&[("a.txt", "a\n")]);
     let wish = WorktreeRequest {
         setup: Some(CommandLine("sleep 300".to_owned())),
         ..WorktreeRequest::default()
     };
     let begun = std::time::Instant::now();
     let refused = std::thread::scope(|scope| {
-        let made = scope.spawn(|| make(&scene, &wish));
+        let made = scope.spawn(|| make(&tracked_folder, &wish));
         while !made.is_finished() {
-            scene.changes.cancel_setup(&scene.session);
+            tracked_folder.changes.cancel_setup(&tracked_folder.session);
             std::thread::yield_now();
         }
         made.join().unwrap()
     });
     assert!(refused.is_err() && begun.elapsed() < std::time::Duration::from_secs(100));
-    assert_eq!(git(&scene.folder, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(
+        git(&tracked_folder.folder, &["worktree", "list"])
+            .lines()
+            .count(),
+        1
+    );
 }

@@ -1,1 +1,0 @@
-import{f as e}from"./chunk-ZHL25AIB.js";e();

@@ -1,0 +1,1 @@
+import{f as e}from"./chunk-HHR7XNBS.js";e();
