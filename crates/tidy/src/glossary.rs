@@ -26,8 +26,8 @@ fn code_spans(page: &str) -> Vec<CodeSpan<'_>> {
     found
 }
 
-/// Returns if the path of a span exists, from the root or from the folder of the crates; `None` if the
-/// span is no path.
+/// Returns if the path of a span exists, from the root or from the folder of the crates; `None` if
+/// the span is no path.
 fn named_path(root: &Path, span: &str) -> Option<bool> {
     let (first, _) = span.split_once('/')?;
     let crates = root.join("crates");

@@ -147,6 +147,11 @@ const LAYERS: &[Layer] = &[
         uses: &["protocol", "core", "agents"],
         tests: &[],
     },
+    Layer {
+        name: "tidy",
+        uses: &[],
+        tests: &[],
+    },
 ];
 
 struct Layer {

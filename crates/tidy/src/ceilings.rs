@@ -1,11 +1,11 @@
 //! Limits for the measures of the workspace, which only ever get stricter.
 //!
-//! A measure that meets its goal has the goal as its limit. One that does not has its value of today
+//! A measure that meets its goal has the goal as its limit. One that does not has its present value
 //! as its limit: the test fails if the value gets worse, and also if it gets better, so that the
-//! limit follows. This command prints the table with the values of today:
+//! limit follows. This command prints the table with the present values:
 //!
 //! ```sh
-//! UPDATE_TIDY=1 cargo test -p agenthost-testkit --test tidy ceilings -- --nocapture
+//! UPDATE_TIDY=1 cargo test -p agenthost-tidy ceilings -- --nocapture
 //! ```
 
 use crate::{WORKSPACE, Workspace, errors, names, prose, structure};
@@ -184,7 +184,7 @@ impl Ceiling {
         if is_better && limit != self.goal {
             return Err(format!(
                 "{:?} is {value:.2}, better than its limit {limit}: set the limit in \
-                 crates/testkit/tests/tidy/ceilings.rs to {}, so that it stays so",
+                 crates/tidy/src/ceilings.rs to {}, so that it stays so",
                 self.measure,
                 self.limit_for(value)
             ));

@@ -1,8 +1,14 @@
-//! Rules for the whole workspace, checked by tests: one binary, a module per subject.
+//! Rules for the whole workspace, checked by unit tests: a module per subject.
 //!
-//! The tests read the source text, so they need no build of the crates that they check. Rules with
-//! a number (a count, a share, a rate) keep their limits in the table of [`ceilings`].
+//! **What it does.** The tests read the source text. Rules with a number (a count, a share, a rate)
+//! keep their limits in the table `CEILINGS` of `ceilings.rs`.
+//!
+//! **What it never does.** It depends on no crate that it checks, so a change of those does not
+//! build it again.
+//!
+//! **Where to start.** `Workspace`, then the module of a rule.
 
+#![cfg(test)]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,7 +36,7 @@ use std::sync::LazyLock;
 use sources::Source;
 
 /// Crates that hold support code for tests.
-const TEST_CRATES: &[&str] = &["oracles", "testkit"];
+const TEST_CRATES: &[&str] = &["oracles", "testkit", "tidy"];
 
 /// Crates with the vocabulary of the specification, which the host can't choose.
 const SPEC_CRATES: &[&str] = &["protocol", "protocol-derive"];
