@@ -184,7 +184,7 @@ impl Ceiling {
         if is_better && limit != self.goal {
             return Err(format!(
                 "{:?} is {value:.2}, better than its limit {limit}: set the limit in \
-                 crates/tidy/src/ceilings.rs to {}, so that it stays so",
+                 crates/tidy/tests/tidy/ceilings.rs to {}, so that it stays so",
                 self.measure,
                 self.limit_for(value)
             ));
