@@ -11,8 +11,7 @@ async fn request(raw: &mut Raw, id: u64, method: &str, mut params: Value) -> Val
     if params.get("channel").is_none() {
         params["channel"] = json!("ahp-root://");
     }
-    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    raw.request(&request.to_string()).await
+    raw.call(id, method, &params).await
 }
 
 async fn join(raw: &mut Raw, folder: &str) {

@@ -151,13 +151,9 @@ async fn open_own(server: &Server, cookie: &str) -> Result<Raw, u16> {
     open(server, cookie, Some(&own)).await
 }
 
-fn request(id: u64, method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
-}
-
 async fn initialize(raw: &mut Raw, name: &str) {
     let hello = json!({"channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"]});
-    let answer = raw.request(&request(1, "initialize", &hello)).await;
+    let answer = raw.call(1, "initialize", &hello).await;
     assert_eq!(answer["result"]["protocolVersion"], "1.0.0", "{answer}");
 }
 
@@ -442,18 +438,24 @@ async fn a_read_only_device_cannot_dispatch() {
     let mut raw = open_own(&server, &cookie).await.unwrap();
     initialize(&mut raw, "phone").await;
     let chat = json!({"channel": chat_uri()});
-    let shown = raw.request(&request(2, "subscribe", &chat)).await;
+    let shown = raw.call(2, "subscribe", &chat).await;
     assert_eq!(shown["result"]["snapshot"]["state"]["turns"], json!([]));
     let created = json!({"channel": "ahp-session:/s2", "workingDirectories": [folder()]});
-    let refused = raw.request(&request(3, "createSession", &created)).await;
+    let refused = raw.call(3, "createSession", &created).await;
     let reason = refused["error"]["message"].as_str().unwrap();
     assert!(reason.contains("needs the scope `operate`"), "{reason}");
     let draft =
         json!({"type": "chat/draftChanged", "draft": {"text": "x", "origin": {"kind": "user"}}});
     let params = json!({"channel": chat_uri(), "clientSeq": 1, "action": draft});
     let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
-    let rejected = raw.request(&dispatch.to_string()).await;
-    let reason = rejected["params"]["rejectionReason"].as_str().unwrap();
+    raw.send(&dispatch.to_string()).await;
+    // Actions of the session that has just been created may come first.
+    let reason = loop {
+        let message = raw.receive().await.unwrap();
+        if let Some(reason) = message["params"]["rejectionReason"].as_str() {
+            break reason.to_owned();
+        }
+    };
     assert!(reason.contains("needs the scope `operate`"), "{reason}");
     server.stop().await.unwrap();
 }
@@ -490,7 +492,7 @@ async fn a_revoked_device_is_disconnected_and_the_other_stays() {
     let device = get(&server, "/device", &[&format!("Cookie: {phone}")]).await;
     assert_eq!(device.status, 401);
     let ping = json!({"channel": "ahp-root://"});
-    let answer = desk_socket.request(&request(9, "ping", &ping)).await;
+    let answer = desk_socket.call(9, "ping", &ping).await;
     assert_eq!(answer["id"], 9);
 
     // A device signs itself out.
@@ -516,7 +518,7 @@ async fn a_restart_keeps_devices_and_their_rights() {
     let mut raw = open_own(&server, &cookie).await.unwrap();
     initialize(&mut raw, "phone").await;
     let session = json!({"channel": SESSION, "workingDirectories": [folder()]});
-    let created = raw.request(&request(2, "createSession", &session)).await;
+    let created = raw.call(2, "createSession", &session).await;
     assert!(created.get("error").is_none(), "{created}");
     server.stop().await.unwrap();
 }

@@ -41,6 +41,18 @@ impl Raw {
         self.send(text).await;
         self.receive().await.unwrap()
     }
+
+    /// Sends a request and returns its response. Notifications that come first are dropped.
+    pub(crate) async fn call(&mut self, id: u64, method: &str, params: &Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(&request.to_string()).await;
+        loop {
+            let message = self.receive().await.unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -15,20 +15,9 @@ use crate::test_server::{
 async fn connect_client(server: &Server, name: &str) -> Raw {
     let mut raw = Raw::connect(server).await;
     let params = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
-    let answer = request(&mut raw, 1, "initialize", params).await;
+    let answer = raw.call(1, "initialize", &params).await;
     assert_eq!(answer["result"]["terminalCommandPrefix"], "!");
     raw
-}
-
-async fn request(raw: &mut Raw, id: u64, method: &str, params: Value) -> Value {
-    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    raw.send(&request.to_string()).await;
-    loop {
-        let message = raw.receive().await.unwrap();
-        if message["id"] == id {
-            return message;
-        }
-    }
 }
 
 async fn type_into(raw: &mut Raw, terminal: &str, text: &str) {
@@ -87,7 +76,9 @@ async fn a_command_turn_runs_in_a_shared_terminal() {
     start_turn(&a, "t1", line).await;
     let terminal = shown(&mut mirror).await;
     let mut raw = connect_client(&server, "b").await;
-    let subscribed = request(&mut raw, 2, "subscribe", json!({"channel": terminal})).await;
+    let subscribed = raw
+        .call(2, "subscribe", &json!({"channel": terminal}))
+        .await;
     let state = &subscribed["result"]["snapshot"]["state"];
     assert_eq!(state["isPty"], true);
     assert_eq!(state["claim"]["turnId"], "t1");
@@ -163,10 +154,14 @@ async fn all_processes_of_a_command_end_with_its_turn_or_host() {
     // After the restart the turn has failed, and its terminal can still be subscribed to.
     let server = start(directory.path()).await;
     let mut raw = connect_client(&server, "b").await;
-    let chat = request(&mut raw, 2, "subscribe", json!({"channel": chat_uri()})).await;
+    let chat = raw
+        .call(2, "subscribe", &json!({"channel": chat_uri()}))
+        .await;
     let turn = &chat["result"]["snapshot"]["state"]["turns"][1];
     assert_eq!(turn["state"], "error", "{turn}");
-    let terminal = request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    let terminal = raw
+        .call(3, "subscribe", &json!({"channel": terminal}))
+        .await;
     let state = &terminal["result"]["snapshot"]["state"];
     assert_eq!(state["lifecycle"]["status"], "exited", "{terminal}");
     server.stop().await.unwrap();
@@ -188,8 +183,10 @@ async fn commands_of_a_shell_are_reported_separately() {
     let mut raw = connect_client(&server, "a").await;
     let terminal = "ahp-terminal:/t";
     let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
-    request(&mut raw, 2, "createTerminal", params).await;
-    let subscribed = request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    raw.call(2, "createTerminal", &params).await;
+    let subscribed = raw
+        .call(3, "subscribe", &json!({"channel": terminal}))
+        .await;
     // The first prompt may have been printed before the snapshot was taken.
     let state = &subscribed["result"]["snapshot"]["state"];
     let mut detected = state["supportsCommandDetection"] == true;
@@ -221,10 +218,11 @@ async fn terminals_are_terminated_in_parallel_when_the_host_stops() {
     for number in 0..20 {
         let terminal = format!("ahp-terminal:/{number}");
         let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
-        request(&mut raw, 2, "createTerminal", params).await;
+        raw.call(2, "createTerminal", &params).await;
         let stubborn = "trap '' HUP; echo re''ady; while :; do sleep 1; done\n";
         type_into(&mut raw, &terminal, stubborn).await;
-        request(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+        raw.call(3, "subscribe", &json!({"channel": terminal}))
+            .await;
     }
     let begun = Instant::now();
     server.stop().await.unwrap();
