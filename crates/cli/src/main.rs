@@ -24,6 +24,7 @@ mod session_lookup;
 mod spool;
 mod terminal;
 mod terminal_environment;
+mod turn_lookup;
 
 use std::process::ExitCode;
 

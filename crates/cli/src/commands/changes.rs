@@ -8,7 +8,7 @@ use agenthost_protocol::changeset::{
     ChangesetOperation, ChangesetOperationStatus, InvokeChangesetOperationParams,
 };
 use agenthost_protocol::common::Meta;
-use agenthost_protocol::ids::{OperationId, TurnId};
+use agenthost_protocol::ids::OperationId;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
@@ -17,13 +17,14 @@ use agenthost_view::title::plain_title;
 use anyhow::bail;
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::commands::diff::{find_last_turn, turn_changeset_uri, wait_for_changeset};
+use crate::commands::diff::{turn_changeset_uri, wait_for_changeset};
 use crate::completion_values::session_ids;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::dialog::question::confirm;
 use crate::output;
 use crate::session_lookup::named_or_latest_session;
 use crate::terminal::spinner::{OPERATION_DELAY, show_while};
+use crate::turn_lookup::find_turn;
 
 /// The `_meta` key of a commit message.
 const COMMIT_MESSAGE_META_KEY: &str = "agenthost.message";
@@ -45,7 +46,7 @@ struct TargetArgs {
 pub(crate) struct UndoArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// The turn [default: the last one]
+    /// The turn: its id or the beginning of it [default: the last one]
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     turn: Option<String>,
     /// Undo the changes of all turns of the session
@@ -61,7 +62,7 @@ pub(crate) struct UndoArgs {
 pub(crate) struct RestoreArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// The turn [default: the last one]
+    /// The turn: its id or the beginning of it [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
     /// Do not ask
@@ -263,10 +264,7 @@ async fn changeset_uri(
         OperationScope::Uncommitted => "uncommitted",
         OperationScope::Branch => "branch",
         OperationScope::Turn(turn) => {
-            let turn = match turn {
-                Some(turn) => TurnId::from(turn.as_str()),
-                None => find_last_turn(client, session).await?,
-            };
+            let turn = find_turn(client, session, turn.as_deref()).await?;
             return Ok(turn_changeset_uri(&session.resource, &turn));
         }
     };

@@ -26,6 +26,7 @@ use crate::output;
 use crate::session_lookup::{find_session, latest_session_in};
 use crate::terminal::palette::Palette;
 use crate::terminal::spinner::{OPERATION_DELAY, show_while};
+use crate::turn_lookup::find_turn;
 
 /// Show the changes in the files of a session
 ///
@@ -41,7 +42,7 @@ pub(crate) struct DiffArgs {
     /// The changes to show
     #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
     of: DiffScope,
-    /// The turn [default: the last one]
+    /// The turn: its id or the beginning of it [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
     /// Print only file names and line counts
@@ -91,10 +92,7 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
         DiffScope::Uncommitted => "uncommitted".to_owned(),
         DiffScope::Branch => "branch".to_owned(),
         DiffScope::Turn => {
-            let turn = match &arguments.turn {
-                Some(turn) => TurnId::from(turn.as_str()),
-                None => find_last_turn(client, &session).await?,
-            };
+            let turn = find_turn(client, &session, arguments.turn.as_deref()).await?;
             turn_view(&turn)
         }
     };
@@ -149,23 +147,6 @@ pub(crate) fn turn_changeset_uri(session: &Uri, turn: &TurnId) -> Uri {
 fn turn_view(turn: &TurnId) -> String {
     let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
     format!("turn/{name}")
-}
-
-/// Returns the last turn of the default chat of a session.
-pub(crate) async fn find_last_turn(
-    client: &mut Client,
-    session: &SessionSummary,
-) -> anyhow::Result<TurnId> {
-    let chat = session.default_chat.as_ref();
-    let chat = chat.context("the session has no chat")?;
-    client.subscribe(chat).await?;
-    let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
-        bail!("the chat of the session was removed");
-    };
-    let ended = state.turns.items().map(|turn| &turn.id);
-    let turns = ended.chain(state.active_turn.iter().map(|turn| &turn.id));
-    let last = turns.last().cloned();
-    last.context("the session has no turns yet")
 }
 
 /// Subscribes to a changeset and waits until it is computed.

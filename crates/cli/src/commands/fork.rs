@@ -4,19 +4,18 @@ use std::process::ExitCode;
 
 use agenthost_client::Client;
 use agenthost_protocol::common::{Meta, SessionStatus};
-use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams, SessionSummary};
 use agenthost_protocol::uri::{Uri, session_uri};
 use agenthost_protocol::wire::{Json, Object};
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::commands::diff::find_last_turn;
 use crate::completion_values::session_ids;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions, random_id};
 use crate::dialog;
 use crate::dialog::question::confirm;
 use crate::output;
 use crate::session_lookup::{describe_session, find_session, named_or_latest_session, short_id};
+use crate::turn_lookup::find_turn;
 
 /// Key in `_meta` of `createSession` for the source of the fork.
 const FORK_META_KEY: &str = "agenthost.fork";
@@ -32,7 +31,7 @@ pub(crate) struct ForkArgs {
     /// [default: the latest one in this folder]
     #[arg(add = ArgValueCandidates::new(session_ids))]
     session: Option<String>,
-    /// The last turn to copy [default: the last one]
+    /// The last turn to copy: its id or the beginning of it [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
     #[command(flatten)]
@@ -70,10 +69,7 @@ pub(crate) async fn fork(arguments: ForkArgs) -> anyhow::Result<ExitCode> {
 
 async fn fork_session(client: &mut Client, arguments: &ForkArgs) -> anyhow::Result<Uri> {
     let source = named_or_latest_session(client, arguments.session.as_deref()).await?;
-    let turn = match &arguments.turn {
-        Some(turn) => TurnId::from(turn.as_str()),
-        None => find_last_turn(client, &source).await?,
-    };
+    let turn = find_turn(client, &source, arguments.turn.as_deref()).await?;
     let provider = source.metadata.provider.clone();
     let session = session_uri(&provider, &random_id()?);
     let fork = Object::from_iter([

@@ -477,6 +477,18 @@ fn diff_prints_the_changes_of_the_last_turn() {
     let arguments = ["diff", "--cwd", &project, "--turn", "nine"];
     let refused = run(directory.path(), &arguments, "");
     assert_eq!(refused.status.code(), Some(1), "{}", out(&refused));
+    let reason = err(&refused);
+    let (reason, turns) = reason
+        .split_once("\nhint: the turns are, the latest first\n")
+        .unwrap();
+    assert!(
+        reason.ends_with("the session has no turn `nine`"),
+        "{reason}"
+    );
+    let (id, message) = turns.trim().split_once("  ").unwrap();
+    assert_eq!(message, line);
+    let arguments = ["diff", "--cwd", &project, "--turn", id];
+    assert_eq!(out(&run(directory.path(), &arguments, "")), patch);
 }
 
 #[test]
