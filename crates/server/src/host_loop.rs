@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::AgentSupervisor;
 use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
-use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{AppendResult, Retention, Store, StoreError};
@@ -325,9 +325,17 @@ impl HostLoop {
 
     /// Loads the record of the client that an input concerns, if it is not present.
     fn load_client(&mut self, input: &Input, out: &mut Effects) -> Result<(), StoreError> {
-        let Some(client) = self.host.missing_client(input) else {
-            return Ok(());
-        };
+        match self.host.missing_client(input) {
+            Some(client) => self.load_client_record(client, out),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn load_client_record(
+        &mut self,
+        client: ClientId,
+        out: &mut Effects,
+    ) -> Result<(), StoreError> {
         let remembered = match self.store.load_client(&client) {
             // The client starts over.
             Err(error @ StoreError::Unreadable { .. }) => {

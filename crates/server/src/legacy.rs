@@ -34,6 +34,7 @@ pub(crate) use aliases::AddressMapping;
 use aliases::SessionAliases;
 pub(crate) use cache::{DowngradeCache, LegacyMessages};
 use channel_recovery::NamedCursor;
+pub(crate) use handshake::reconnecting_client;
 pub(crate) use inbound::{InboundKind, named_channels};
 use open_entries::OpenEntries;
 pub(crate) use outbound::{ActionContext, DowngradeError};

@@ -20,8 +20,13 @@ impl Host {
             return None;
         };
         let client = client_of_handshake(message)?;
-        let is_present = self.clients.clients.contains_key(client);
-        (!is_present).then(|| client.clone())
+        (!self.is_client_present(client)).then(|| client.clone())
+    }
+
+    /// Returns `true` if a client is connected or in its grace period. The record of any other
+    /// client is only in the store.
+    pub fn is_client_present(&self, client: &ClientId) -> bool {
+        self.clients.clients.contains_key(client)
     }
 
     /// Handles the record of a client, as the store has it. A record past its retention is

@@ -127,10 +127,9 @@ impl Host {
         }
     }
 
-    /// Returns the stored record of a client.
+    /// Returns the record of a client that is present, or that was loaded for its handshake.
     pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
-        let client = self.clients.clients.get(client)?;
-        Some(&client.record)
+        self.clients.record(client)
     }
 
     /// Returns the client of a connection whose handshake has completed.

@@ -19,6 +19,15 @@ impl HostLoop {
         out: &mut Effects,
     ) -> Result<(), StoreError> {
         let limits = self.message_limits;
+        // `reconnect` does not contain the version of the client, its record does.
+        if self.host.client_at(connection).is_none()
+            && let Some(client) = legacy::reconnecting_client(text, limits)
+            && !self.host.is_client_present(&client)
+        {
+            let writes = std::mem::take(&mut out.writes);
+            self.persist(&writes).await?;
+            self.load_client_record(client, out)?;
+        }
         let message = match self.legacy.classify(&self.host, connection, text, limits) {
             InboundKind::Current => return self.receive_current(connection, text, out).await,
             InboundKind::Repaired(text) => {

@@ -4,7 +4,7 @@ use agenthost_core::{ClientQuirks, Host};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::version::{Release, Version};
-use agenthost_protocol::wire::{Json, Object};
+use agenthost_protocol::wire::{Document, Json, Limits, Object};
 
 use super::LegacyClient;
 
@@ -36,6 +36,19 @@ pub(super) fn legacy_client(host: &Host, method: &str, params: &Object) -> Optio
     let quirks = quirks.connected_as(params.get("_meta"));
     let translated = release < Release::CURRENT || quirks.provider_schemes;
     translated.then(|| LegacyClient::new(release, version, client, quirks))
+}
+
+/// Returns the client that a message reconnects.
+pub(crate) fn reconnecting_client(text: &str, limits: Limits) -> Option<ClientId> {
+    let document = Document::parse(text, limits).ok()?;
+    let Json::Object(message) = document.root().to_json() else {
+        return None;
+    };
+    if message.get("method")?.as_str()? != "reconnect" {
+        return None;
+    }
+    let params = message.get("params")?.as_object()?;
+    Some(ClientId::from(params.get("clientId")?.as_str()?))
 }
 
 /// Returns the highest offered version that the host supports, with its encoding for the

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_server::{Server, serve};
 use agenthost_testkit::ScriptedAgent;
@@ -183,6 +184,39 @@ async fn a_0_9_client_works_and_reconnects() {
     assert!(kinds.contains(&"chat/turnStarted") && kinds.contains(&"chat/turnComplete"));
     let moved = "chat/isReadChanged";
     assert!(!kinds.contains(&moved), "0.9 has no {moved}");
+    server.stop().await.unwrap();
+}
+
+/// A client that was away for longer than the grace period is only in the store. The host must
+/// know its version before it reads the handshake, or the client receives no actions.
+#[tokio::test]
+async fn a_0_9_client_that_returns_after_its_grace_period_receives_actions() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    config.agents = vec![Arc::new(ScriptedAgent::default())];
+    config.limits.grace_period = Duration::from_millis(1);
+    let server = serve(config).await.unwrap();
+    let _owner = first_and_last(&server).await;
+    let mut watcher = follower(&server, "1.0.0").await;
+    let mut away = follower(&server, "0.9.0").await;
+    let active = json!({"clientId": "of 0.9.0", "tools": []});
+    let active = json!({"type": "session/activeClientSet", "activeClient": active});
+    away.dispatch(json!({"channel": SESSION, "action": active}))
+        .await;
+    let set = away.until("session/activeClientSet").await;
+    let seen = set["serverSeq"].as_u64().unwrap();
+    drop(away);
+    watcher.until("session/activeClientRemoved").await;
+
+    let mut back = JsonClient::connect(&server).await;
+    let again = json!({
+        "clientId": "of 0.9.0", "lastSeenServerSeq": seen, "subscriptions": [SESSION, chat_uri()],
+    });
+    let replay = back.request("reconnect", again).await.unwrap();
+    assert_eq!(replay["type"], "replay");
+    back.dispatch(start("t-back")).await;
+    back.until("chat/turnStarted").await;
+    back.until("chat/turnComplete").await;
     server.stop().await.unwrap();
 }
 

@@ -61,6 +61,7 @@ export class World {
 
 [limits]
 grace_seconds = ${GRACE_SECONDS}
+remembered_clients = 1
 
 [[agents]]
 id = "demo"

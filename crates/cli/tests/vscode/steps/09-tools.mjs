@@ -32,8 +32,9 @@ export default {
   async 'commands of a plugin are skills'({ window: { chat }, host }) {
     await chat.begin('Demo Agent');
     await chat.ask('say with-skills', 'with-skills');
-    // VS Code lists the files of a plugin itself, so only the wire shows it.
-    const plugins = host.wire().flatMap(({ message }) => message.result?.snapshot?.state?.customizations ?? message.params?.action?.customization ?? []);
+    // VS Code lists the files of a plugin itself, so only the wire shows it. The log has no content of
+    // messages with the environment of a terminal.
+    const plugins = host.wire().flatMap(({ message }) => message?.result?.snapshot?.state?.customizations ?? message?.params?.action?.customization ?? []);
     const deploy = plugins.flatMap(plugin => plugin.children ?? []).find(child => child.name === 'deploy');
     equal([deploy?.type, deploy?.disableModelInvocation], ['skill', true], 'the command of the plugin');
   },

@@ -91,7 +91,7 @@ export default {
     await chat.begin('Demo Agent');
     await chat.ask('say away', 'away');
     await host.stop();
-    const made = await host.command(['run', '--yes', '--agent', 'demo', '--cwd', project.folder, 'say made-while-away']);
+    const made = await host.command(['run', '--temporary', '--yes', '--agent', 'demo', '--cwd', project.folder, 'say made-while-away']);
     equal(made.code, 0, `exit code of agenthost run (${made.stderr})`);
     await host.start();
     await eventually('the list has it', async () => (await sessions.row('say made-while-away').count()) === 1, RECONNECT_TIMEOUT_MS);
@@ -123,6 +123,22 @@ export default {
     await chat.isIdle();
     equal(await chat.requests.count(), 2, 'messages');
     equal((await chat.responseText()).split('sent-in-silence').length - 1, 1, 'times that it was answered');
+  },
+
+  async 'a page that was away for longer than the grace period misses nothing'({ window: { chat }, host, network, project }) {
+    await chat.begin('Demo Agent');
+    await chat.send('say before-the-break ;; wait go ;; say after-the-break');
+    await chat.says('before-the-break');
+    const mark = host.mark();
+    network.refuse();
+    project.write('go', '');
+    await sleep((GRACE_SECONDS + 1) * 1000);
+    network.release();
+    await chat.says('after-the-break', RECONNECT_TIMEOUT_MS);
+    check(host.wire().slice(mark).some(entry => entry.direction === 'in' && entry.method === 'reconnect'), 'the page reconnected');
+    check(!host.wire().slice(mark).some(entry => entry.direction === 'in' && entry.method === 'initialize'), 'the page did not begin anew');
+    await chat.ask('say once-more', 'once-more');
+    equal(await chat.requests.count(), 2, 'messages');
   },
 
   async 'a page that was away so long that the host forgot it is back by itself'({ window: { chat, sessions }, host, network, project }) {
