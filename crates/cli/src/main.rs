@@ -74,6 +74,8 @@ enum CliCommand {
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
     #[command(hide = true)]
+    Runner(commands::runner::RunnerArgs),
+    #[command(hide = true)]
     ToolsRelay(commands::tools_relay::ToolsRelayArgs),
 }
 
@@ -157,6 +159,7 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
         CliCommand::Completions(arguments) => commands::completions::run(&arguments),
         CliCommand::Man(arguments) => commands::man::run(&arguments),
+        CliCommand::Runner(arguments) => block_on(commands::runner::run(arguments)),
         CliCommand::ToolsRelay(arguments) => block_on(commands::tools_relay::run(arguments)),
     }
 }

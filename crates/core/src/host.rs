@@ -3,11 +3,13 @@
 pub(crate) mod channels;
 pub(crate) mod commit;
 pub(crate) mod config;
+pub(crate) mod continuation;
 pub(crate) mod effect;
 pub(crate) mod error;
 pub(crate) mod eviction;
 pub(crate) mod input;
 pub(crate) mod load_plan;
+pub(crate) mod memory;
 pub(crate) mod react;
 pub(crate) mod recovery;
 pub(crate) mod settings;
@@ -43,6 +45,7 @@ use crate::host::channels::{ChannelEntry, ChannelResidency, ChannelTable};
 use crate::host::config::HostConfig;
 use crate::host::effect::Effects;
 use crate::host::input::LoadedChannel;
+use crate::host::memory::HostMemory;
 use crate::session::index::SessionIndex;
 use crate::session::list::{ListChanges, RemovedSession};
 use crate::terminal::TerminalTable;
@@ -70,6 +73,8 @@ pub struct StoredHost {
     pub agent_options: Vec<(ProviderId, AgentOptions)>,
     /// The sessions that were removed from the list most recently.
     pub removed_sessions: Vec<RemovedSession>,
+    /// The memory of the previous process of the host, if its work continues.
+    pub memory: Option<HostMemory>,
     /// Rows that could not be decoded, as text for the log.
     pub unreadable: Vec<String>,
 }
@@ -99,6 +104,8 @@ pub struct Host {
     pub(crate) changesets: ChangesetTable,
     pub(crate) customizations: CustomizationRegistry,
     pub(crate) tools: ToolState,
+    /// `true` if the agents and terminals of an earlier process of the host are still running.
+    pub(crate) continues_work: bool,
 }
 
 impl Host {
@@ -126,7 +133,11 @@ impl Host {
             changesets: ChangesetTable::default(),
             customizations: CustomizationRegistry::default(),
             tools: ToolState::default(),
+            continues_work: stored_host.memory.is_some(),
         };
+        if let Some(memory) = stored_host.memory {
+            host.restore_memory(memory);
+        }
         for stored in stored_host.channels {
             host.insert_channel(stored, ChannelResidency::Evicted);
         }
@@ -155,7 +166,8 @@ impl Host {
     }
 
     /// Returns the channels to load before any other input: chats whose turn was active when
-    /// the host stopped, and their sessions.
+    /// the host stopped, other channels with running work, and their sessions. `Input::Recovered`
+    /// follows.
     pub fn channels_to_recover(&self) -> Vec<Uri> {
         let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
         let mut found = Vec::new();
@@ -170,6 +182,10 @@ impl Host {
                 found.push(session.clone());
                 found.extend(running);
             }
+        }
+        for channel in self.channels_with_work() {
+            found.extend(self.session_of(channel).cloned());
+            found.push(channel.clone());
         }
         found
     }

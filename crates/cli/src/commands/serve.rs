@@ -1,7 +1,7 @@
 //! `agenthost serve`: runs the host until a signal stops it.
 
 mod program_watch;
-mod reload;
+pub(crate) mod reload;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::background::log_files::RotatingLog;
 use crate::background::{IN_USE_LINE, READY_LINE, START_TIMEOUT};
+use crate::commands::runner::runner_launch;
 use crate::connect::HostOptions;
 use crate::output;
 use crate::output::LogDetail;
@@ -111,6 +112,11 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     let offered = settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
     config.page = Some(page_assets()?);
+    // A client on standard input expects that everything ends with it.
+    if !config.stdio {
+        let options = &arguments.options;
+        config.runner = Some(runner_launch(&options.host, &config, options.verbose)?);
+    }
     // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;

@@ -51,6 +51,8 @@ impl Host {
     fn route_input(&mut self, env: &Env, input: Input, out: &mut Effects) {
         match input {
             Input::Started => self.start(out),
+            Input::Recovered => self.continue_work(env, out),
+            Input::RunnerLost { reason } => self.handle_runner_lost(env, &reason, out),
             Input::Connected { connection, peer } => self.add_connection(connection, peer),
             Input::Received {
                 connection,
