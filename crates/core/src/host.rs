@@ -106,6 +106,8 @@ pub struct Host {
     pub(crate) tools: ToolState,
     /// `true` if the agents and terminals of an earlier process of the host are still running.
     pub(crate) continues_work: bool,
+    /// `true` until the channels with running work are loaded.
+    pub(crate) is_recovering: bool,
 }
 
 impl Host {
@@ -134,6 +136,7 @@ impl Host {
             customizations: CustomizationRegistry::default(),
             tools: ToolState::default(),
             continues_work: stored_host.memory.is_some(),
+            is_recovering: stored_host.memory.is_some(),
         };
         if let Some(memory) = stored_host.memory {
             host.restore_memory(memory);

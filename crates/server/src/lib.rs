@@ -33,7 +33,9 @@ pub use auth::device_directory::{DeviceDirectory, PairedDevice};
 pub use auth::pairing_code::{PairingCode, PairingRequest, create_pairing_code};
 pub use config::{ServerConfig, ServerLimits};
 pub use page::PageAsset;
-pub use runner::{ReloadAgents, RunnerConfig, RunnerError, RunnerLaunch, run_runner};
+pub use runner::{
+    ReloadAgents, RunnerConfig, RunnerError, RunnerLaunch, end_runner, find_runner, run_runner,
+};
 pub use server::agent_catalog::AgentReplacer;
 pub use server::{HOST_FILE, HostUsage, ServeError, Server, serve};
 pub use transport::tls::{TlsError, TlsFiles};

@@ -21,11 +21,16 @@ mod spool;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
-
-use crate::server::ServeError;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use process::{ReloadAgents, RunnerConfig, run_runner};
+
+use crate::runner::record::RunnerRecord;
+use crate::server::ServeError;
+
+/// Time for a runner to end its agents and terminals, before it is killed.
+const RUNNER_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The program of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,4 +117,21 @@ pub enum RunnerError {
     /// The drivers could not be started.
     #[error(transparent)]
     Drivers(#[from] Box<ServeError>),
+}
+
+/// Returns the process id of the runner of a data directory, if one is running.
+pub fn find_runner(data_directory: &Path) -> Option<u32> {
+    let record = RunnerRecord::read(data_directory)?;
+    record.process.is_running().then_some(record.process.pid)
+}
+
+/// Ends the runner of a data directory that no host uses. Returns `false` if none is running.
+pub async fn end_runner(data_directory: &Path) -> io::Result<bool> {
+    let Some(record) = RunnerRecord::read(data_directory) else {
+        return Ok(false);
+    };
+    let is_running = record.process.is_running();
+    record.process.end(RUNNER_END_TIMEOUT).await?;
+    RunnerRecord::remove(data_directory);
+    Ok(is_running)
 }

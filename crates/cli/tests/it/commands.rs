@@ -93,9 +93,15 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        end_host(&mut self.0);
     }
+}
+
+/// Stops a host in an orderly way, so that its agents end with it.
+pub(crate) fn end_host(child: &mut Child) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

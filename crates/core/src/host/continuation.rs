@@ -28,9 +28,9 @@ impl Host {
     }
 
     /// Starts what ended with the earlier process, once the channels of
-    /// [`Host::channels_to_recover`] are loaded. Does nothing if no work continues.
+    /// [`Host::channels_to_recover`] are loaded. Does nothing unless work continues.
     pub(crate) fn continue_work(&mut self, env: &Env, out: &mut Effects) {
-        if !self.continues_work {
+        if !std::mem::take(&mut self.is_recovering) {
             return;
         }
         self.retake_checkpoints(out);

@@ -44,8 +44,11 @@ impl Host {
             self.end_interrupted_turns(env, MissingTerminals::Ignore, out);
         }
         self.route_input(env, input, out);
-        self.release_late_events(env, out);
-        self.stop_finished_commands(out);
+        // Without the channels, work that continues looks as if it were over.
+        if !self.is_recovering {
+            self.release_late_events(env, out);
+            self.stop_finished_commands(out);
+        }
     }
 
     fn route_input(&mut self, env: &Env, input: Input, out: &mut Effects) {

@@ -214,3 +214,42 @@ async fn start_runner(
         memory: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(handled: u64, commands: &[u64]) -> Result<(), String> {
+        let welcome = Welcome {
+            protocol: PROTOCOL,
+            id: "id".to_owned(),
+            version: String::new(),
+            handled: 5,
+            last_input: 9,
+            received: 3,
+            is_idle: false,
+        };
+        let stored = StoredRunner {
+            id: "id".to_owned(),
+            handled,
+            commands: commands
+                .iter()
+                .map(|number| (*number, String::new()))
+                .collect(),
+            memory: Vec::new(),
+        };
+        check_numbers(&welcome, &stored).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn numbers_that_do_not_follow_the_stored_ones_are_rejected() {
+        assert_eq!(check(5, &[]), Ok(()));
+        assert_eq!(check(9, &[2, 3, 4]), Ok(()));
+        assert_eq!(check(7, &[4]), Ok(()));
+        let wrong = "the runner counts inputs 5 to 9 and 3 commands, and the store";
+        for (handled, commands) in [(4, vec![]), (10, vec![]), (5, vec![5])] {
+            let error = check(handled, &commands).unwrap_err();
+            assert!(error.starts_with(wrong), "{error}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval};
 
 use crate::config::{CONTENT_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
 use crate::drivers::{DriverCommand, DriverInput, Drivers};
@@ -43,6 +43,9 @@ const INCOMING_QUEUE: usize = 256;
 
 /// Timeout for the first message of a process that has connected.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Interval at which the runner checks that its data directory still names it.
+const RECORD_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Name of the spool in the data directory.
 const SPOOL_FILE: &str = "runner.spool";
@@ -73,6 +76,7 @@ struct AcceptedHost(UnixStream);
 
 /// The state of a runner.
 struct Runner {
+    data_directory: PathBuf,
     record: RunnerRecord,
     drivers: Drivers,
     inputs: mpsc::Receiver<Input>,
@@ -80,6 +84,8 @@ struct Runner {
     /// The number of the last command that was received.
     received: u64,
     host: Option<HostLink>,
+    /// `true` once a host has connected.
+    has_had_host: bool,
     /// The time at which a runner without a host ends its work.
     deadline: Instant,
     detach_timeout: Duration,
@@ -94,6 +100,7 @@ enum RunnerTask {
     Input(Box<Input>),
     Connected(AcceptedHost),
     Send,
+    CheckRecord,
     Stop(&'static str),
 }
 
@@ -124,19 +131,23 @@ pub async fn run_runner(
     record.write(&data)?;
     on_ready();
     let mut runner = Runner {
+        data_directory: data.clone(),
         record,
         drivers,
         inputs,
         buffer: InputBuffer::new(&data.join(SPOOL_FILE)),
         received: 0,
         host: None,
+        has_had_host: false,
         deadline: Instant::now() + detach_timeout,
         detach_timeout,
         reload: Some(config.reload),
         open_queries: BTreeSet::new(),
     };
     let ended = runner.run(listener, stop).await;
-    RunnerRecord::remove(&data);
+    if RunnerRecord::read(&data).as_ref() == Some(&runner.record) {
+        RunnerRecord::remove(&data);
+    }
     if let Err(error) = &ended {
         runner.report_failure(error).await;
     }
@@ -187,8 +198,12 @@ impl Runner {
         let (sender, mut hosts) = mpsc::channel(1);
         let mut listening = JoinSet::new();
         listening.spawn(accept_hosts(listener, self.record.secret.clone(), sender));
+        let mut check = tokio::time::interval(RECORD_CHECK_INTERVAL);
         loop {
-            match self.next_task(&mut hosts, stop.as_mut()).await? {
+            match self
+                .next_task(&mut hosts, &mut check, stop.as_mut())
+                .await?
+            {
                 RunnerTask::Stop(reason) => {
                     tracing::info!(reason, "the runner ends");
                     return Ok(());
@@ -196,6 +211,7 @@ impl Runner {
                 RunnerTask::Connected(AcceptedHost(stream)) => {
                     tracing::info!("a host has connected");
                     self.buffer.rewind();
+                    self.has_had_host = true;
                     self.host = Some(HostLink::start(stream, &self.welcome()));
                 }
                 RunnerTask::Frame(None) => {
@@ -212,6 +228,14 @@ impl Runner {
                 }
                 RunnerTask::Input(input) => self.keep_input(*input)?,
                 RunnerTask::Send => self.send_next(),
+                RunnerTask::CheckRecord => {
+                    if RunnerRecord::read(&self.data_directory).as_ref() != Some(&self.record) {
+                        tracing::warn!(
+                            "the runner ends: its data directory was removed or replaced"
+                        );
+                        return Ok(());
+                    }
+                }
             }
         }
     }
@@ -219,10 +243,11 @@ impl Runner {
     async fn next_task(
         &mut self,
         hosts: &mut mpsc::Receiver<AcceptedHost>,
+        check: &mut Interval,
         stop: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<RunnerTask, RunnerError> {
         let is_idle = self.buffer.is_empty() && self.drivers.is_idle();
-        if self.host.is_none() && is_idle && self.received > 0 {
+        if self.host.is_none() && is_idle && self.has_had_host {
             return Ok(RunnerTask::Stop("there is nothing left to do"));
         }
         let has_capacity = self.buffer.has_capacity();
@@ -245,6 +270,7 @@ impl Runner {
                 Some(host) => RunnerTask::Connected(host),
                 None => return Err(std::io::Error::other("the runner can't accept hosts").into()),
             },
+            _ = check.tick(), if is_detached => RunnerTask::CheckRecord,
             () = tokio::time::sleep_until(self.deadline), if is_detached => {
                 RunnerTask::Stop("no host has connected for too long")
             }
