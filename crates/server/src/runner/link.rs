@@ -30,6 +30,9 @@ const WRITE_BATCH_BYTES: usize = 64 * 1024;
 /// Time for a runner to end its agents and terminals.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The reason for the loss of a runner whose connection has ended.
+const RUNNER_ENDED: &str = "the runner has ended";
+
 /// The connection to a running runner.
 #[derive(Debug)]
 pub(crate) struct RunnerLink {
@@ -75,7 +78,7 @@ impl RunnerLink {
 
     /// Waits for the next event. Cancel-safe.
     pub(crate) async fn next_event(&mut self) -> RunnerEvent {
-        let lost = || RunnerEvent::Lost("the runner has ended".to_owned());
+        let lost = || RunnerEvent::Lost(RUNNER_ENDED.to_owned());
         self.events.recv().await.unwrap_or_else(lost)
     }
 
@@ -180,6 +183,8 @@ async fn read_events(
     let ended = pass_events(reader, &events, &received).await;
     let reason = match ended {
         Ok(reason) => reason,
+        // The socket of a process that was killed with unread messages is reset.
+        Err(RunnerError::Io(_)) => RUNNER_ENDED.to_owned(),
         Err(error) => error.to_string(),
     };
     events.send(RunnerEvent::Lost(reason)).await.ignore_closed();
@@ -218,5 +223,5 @@ async fn pass_events(
             | FrameKind::Stop => return Err(RunnerError::UnexpectedFrame),
         }
     }
-    Ok("the runner has ended".to_owned())
+    Ok(RUNNER_ENDED.to_owned())
 }

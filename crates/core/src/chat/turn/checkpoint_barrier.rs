@@ -133,3 +133,33 @@ fn serialize_without_input<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(effects.iter().filter(|effect| !is_terminal_input(effect)))
 }
+
+#[cfg(test)]
+mod tests {
+    use agenthost_protocol::terminal::TerminalInput;
+
+    use super::*;
+
+    fn effect(command: PtyCommand) -> TurnEffect {
+        TurnEffect::Terminal {
+            content_session: None,
+            terminal: Uri::from("ahp-terminal:/t"),
+            command: Box::new(command),
+        }
+    }
+
+    #[test]
+    fn terminal_input_is_not_stored() {
+        let data = "secret".to_owned();
+        let barrier = CheckpointBarrier {
+            open_checkpoints: 1,
+            effects: vec![
+                effect(PtyCommand::Write(TerminalInput { data })),
+                effect(PtyCommand::Close),
+            ],
+        };
+        let stored = serde_json::to_string(&barrier).unwrap();
+        assert!(!stored.contains("secret"), "{stored}");
+        assert!(stored.contains("Close"), "{stored}");
+    }
+}
