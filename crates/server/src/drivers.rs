@@ -35,15 +35,16 @@ pub(crate) enum DriverCommand {
         session: Uri,
         provider: ProviderId,
         command: Box<AgentCommand>,
-        /// Environment variables for an agent that is opened.
+        /// Environment variables for an agent that is opened. They are not stored with the
+        /// command.
         environment: Option<SessionEnvironment>,
     },
     Terminal {
         content_session: Option<Uri>,
         terminal: Uri,
         command: Box<PtyCommand>,
-        /// Environment variables for a program that is started.
-        environment: SessionEnvironment,
+        /// The same, for a program that is started.
+        environment: Option<SessionEnvironment>,
     },
     Customization(Box<CustomizationCommand>),
     Mcp(Box<McpCommand>),
@@ -88,44 +89,28 @@ pub(crate) struct Drivers {
 
 impl DriverCommand {
     /// Returns the command of an effect, or the effect if it is for another part of the server.
-    /// `read_environment` reads the environment variables of a session.
-    pub(crate) fn from_effect<E>(
-        effect: Effect,
-        read_environment: impl FnOnce(&Uri) -> Result<SessionEnvironment, E>,
-    ) -> Result<Result<Self, Effect>, E> {
-        Ok(Ok(match effect {
+    pub(crate) fn from_effect(effect: Effect) -> Result<Self, Effect> {
+        Ok(match effect {
             Effect::Agent {
                 session,
                 provider,
                 command,
-            } => {
-                let environment = match &*command {
-                    AgentCommand::Open { .. } => Some(read_environment(&session)?),
-                    _ => None,
-                };
-                DriverCommand::Agent {
-                    session,
-                    provider,
-                    command,
-                    environment,
-                }
-            }
+            } => DriverCommand::Agent {
+                session,
+                provider,
+                command,
+                environment: None,
+            },
             Effect::Terminal {
                 content_session,
                 terminal,
                 command,
-            } => {
-                let environment = match (&*command, &content_session) {
-                    (PtyCommand::Open { .. }, Some(session)) => read_environment(session)?,
-                    _ => SessionEnvironment::default(),
-                };
-                DriverCommand::Terminal {
-                    content_session,
-                    terminal,
-                    command,
-                    environment,
-                }
-            }
+            } => DriverCommand::Terminal {
+                content_session,
+                terminal,
+                command,
+                environment: None,
+            },
             Effect::Customization(command) => DriverCommand::Customization(command),
             Effect::Mcp(command) => DriverCommand::Mcp(command),
             Effect::StoreToken { key, token } => DriverCommand::StoreToken { key, token },
@@ -136,8 +121,41 @@ impl DriverCommand {
                 session,
                 principals,
             },
-            other => return Ok(Err(other)),
-        }))
+            other => return Err(other),
+        })
+    }
+
+    /// Returns the session whose environment variables the command needs.
+    pub(crate) fn environment_session(&self) -> Option<&Uri> {
+        match self {
+            DriverCommand::Agent {
+                session, command, ..
+            } => matches!(**command, AgentCommand::Open { .. }).then_some(session),
+            DriverCommand::Terminal {
+                content_session,
+                command,
+                ..
+            } => {
+                let opens = matches!(**command, PtyCommand::Open { .. });
+                content_session.as_ref().filter(|_| opens)
+            }
+            DriverCommand::Customization(_)
+            | DriverCommand::Mcp(_)
+            | DriverCommand::StoreToken { .. }
+            | DriverCommand::SetTokenPrincipals { .. } => None,
+        }
+    }
+
+    /// Sets the environment variables of [`Self::environment_session`].
+    pub(crate) fn set_environment(&mut self, variables: SessionEnvironment) {
+        match self {
+            DriverCommand::Agent { environment, .. }
+            | DriverCommand::Terminal { environment, .. } => *environment = Some(variables),
+            DriverCommand::Customization(_)
+            | DriverCommand::Mcp(_)
+            | DriverCommand::StoreToken { .. }
+            | DriverCommand::SetTokenPrincipals { .. } => {}
+        }
     }
 
     /// Returns `true` for an effect that is a command for a driver.
@@ -265,6 +283,7 @@ impl Drivers {
                 environment,
             } => {
                 let session = content_session.as_ref();
+                let environment = environment.unwrap_or_default();
                 let worker = &mut self.terminal_worker;
                 worker.run(session, &environment, terminal, *command)
             }

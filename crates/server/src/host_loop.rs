@@ -422,7 +422,7 @@ impl HostLoop {
     async fn persist(&mut self, out: &mut Effects) -> Result<(), StoreError> {
         let writes = std::mem::take(&mut out.writes);
         let staged = out.effects.get(self.staged_effects..).unwrap_or_default();
-        let progress = self.stage(staged)?;
+        let progress = self.stage(staged);
         self.staged_effects = out.effects.len();
         // Commands without writes are sent nevertheless while nothing can be stored.
         let is_stored = self.blocked.is_none() || !writes.is_empty();

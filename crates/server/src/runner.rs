@@ -103,9 +103,6 @@ pub enum RunnerError {
     /// The runner did not start.
     #[error("start the runner: {0}")]
     NotStarted(String),
-    /// The socket path is too long for the system.
-    #[error("`{}` is too long for a socket", .0.display())]
-    PathTooLong(PathBuf),
     /// A spooled input was changed or cut off.
     #[error("spool `{}`: {problem}; the inputs in it are lost", path.display())]
     Spool {

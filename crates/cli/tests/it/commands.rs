@@ -97,6 +97,20 @@ impl Drop for Host {
     }
 }
 
+impl Host {
+    /// Kills the host and its runner, so that neither can end its processes.
+    pub(crate) fn kill(self, directory: &Path) {
+        let host = nix::unistd::Pid::from_raw(i32::try_from(self.0.id()).unwrap());
+        let send = |pid, signal| nix::sys::signal::kill(pid, signal).unwrap();
+        // The host would start another runner.
+        send(host, nix::sys::signal::Signal::SIGSTOP);
+        let runner = agenthost_server::find_runner(&directory.join("data/agenthost")).unwrap();
+        let runner = nix::unistd::Pid::from_raw(i32::try_from(runner).unwrap());
+        send(runner, nix::sys::signal::Signal::SIGKILL);
+        send(host, nix::sys::signal::Signal::SIGKILL);
+    }
+}
+
 /// Stops a host in an orderly way, so that its agents end with it.
 pub(crate) fn end_host(child: &mut Child) {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -365,7 +379,7 @@ fn run_reconnects_to_a_restarted_host() {
         let mut shown = String::new();
         reader.read_line(&mut shown).unwrap();
         assert_eq!(shown, "started\n");
-        drop(host);
+        host.kill(directory.path());
         assert!(runs(time));
         let _host = Host::start(directory.path(), &[]);
         let output = child.wait_with_output().unwrap();

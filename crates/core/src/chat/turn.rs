@@ -81,6 +81,11 @@ impl TurnTable {
         self.prompts.keys()
     }
 
+    /// Returns `true` if a prompt or a command is waiting or running.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.prompts.is_empty() || !self.barriers.is_empty() || !self.command_runs.is_empty()
+    }
+
     pub(crate) fn has_command_run(&self, terminal: &Uri) -> bool {
         self.command_runs.contains_key(terminal)
     }

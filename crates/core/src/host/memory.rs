@@ -103,6 +103,13 @@ impl HostMemory {
     }
 }
 
+impl HostMemory {
+    /// Returns `true` if there is work that continues.
+    pub fn has_work(&self) -> bool {
+        self.turns.has_work() || !self.terminals.running.is_empty() || !self.agents.open.is_empty()
+    }
+}
+
 impl Host {
     /// Returns `true` if a step with this input can change the memory. Streamed text and output
     /// are most of the inputs, and usually don't.

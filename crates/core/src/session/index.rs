@@ -24,7 +24,7 @@ pub(crate) struct SessionIndex {
 #[serde(default)]
 pub(crate) struct SessionAgents {
     /// Sessions whose agent is open.
-    open: BTreeSet<Uri>,
+    pub(crate) open: BTreeSet<Uri>,
     /// Slash commands that agents have announced.
     slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that the host has derived or an agent has suggested. Any other title is never

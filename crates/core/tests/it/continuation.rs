@@ -19,9 +19,21 @@ fn a_running_turn_goes_on() {
         - c2 connect me was c1
         c2 reconnect {"clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
         agent s1 chat/delta {"turnId": "t1", "partId": "p1", "content": "precious"}
-        agent s1 ends t1
+        agent s1 end t1
         "#,
-        expect![[""]],
+        expect![[r#"
+            takeover
+                nothing
+            c2 reconnect {"clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+                c2: replay (7, 7] of [s1.chat], missing []
+            agent s1 chat/delta {"turnId": "t1", "partId": "p1", "content": "precious"}
+                c2: 8 s1.chat chat/delta {"content":"precious","turnId":"t1","partId":"p1"}
+            agent s1 end t1
+                c2: 9 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+                c2: 11 s1.chat chat/pendingMessageRemoved {"id":"m1","kind":"queued"}
+                c2: 12 s1.chat chat/turnStarted {"queuedMessageId":"m1","turnId":"turn-00000000000000000000000000000011","startedAt":"2026-01-05T09:00:00.000Z","message":{"text":"next","origin":{"kind":"user"}}}
+                agent s1: prompt turn-00000000000000000000000000000011 "next"
+        "#]],
     );
 }
 
@@ -37,10 +49,26 @@ fn a_command_and_its_terminal_go_on() {
         takeover
         - c2 joins b
         - c2 subscribe s1.chat
+        - c2 subscribe run
         terminal run wrote more
         terminal run exited 0 okmore
+        surveyed
         "#,
-        expect![[""]],
+        expect![[r#"
+            takeover
+                nothing
+            terminal run wrote more
+                c2: 11 run terminal/data {"data":"more"}
+            terminal run exited 0 okmore
+                terminal run: close
+                c2: 12 run terminal/commandFinished {"durationMs":0,"commandId":"a-command","exitCode":0}
+                c2: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran make","content":[{"type":"text","text":"okmore"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make","isPty":true,"result":{"exitCode":0,"preview":"okmore","truncated":false}}]},"turnId":"t1","toolCallId":"command"}
+                c2: 14 run terminal/exited {"exitCode":0}
+                changes s1: survey t1 All
+            surveyed
+                c2: 15 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+                changes s1: mark after t1, chat since before t1
+        "#]],
     );
 }
 

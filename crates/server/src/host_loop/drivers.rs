@@ -11,7 +11,7 @@ use agenthost_agents::{Agent, AgentSupervisor};
 use agenthost_core::{Effect, HostMemory, Input};
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::ScratchSpace;
-use agenthost_store::{RunnerProgress, Store, StoreError};
+use agenthost_store::{RunnerProgress, Store, StoreError, StoredRunner};
 use agenthost_workspace::ContentStore;
 use tokio::sync::mpsc;
 
@@ -44,8 +44,8 @@ pub(crate) struct RunnerExchange {
     link: RunnerLink,
     /// The agents, for their descriptions only.
     catalog: AgentSupervisor,
-    /// Encoded commands of effects that are stored, in the order of the effects.
-    staged: VecDeque<Vec<u8>>,
+    /// Commands of effects that are stored, in the order of the effects.
+    staged: VecDeque<StagedCommand>,
     /// The number of the last input whose step has run.
     handled: u64,
     /// The last number that the runner was told.
@@ -56,6 +56,13 @@ pub(crate) struct RunnerExchange {
     memory: BTreeMap<String, String>,
     /// `true` if a step since the last append may have changed the memory.
     is_memory_stale: bool,
+}
+
+/// A command that is sent once the writes of its step are stored.
+enum StagedCommand {
+    Encoded(Vec<u8>),
+    /// The command needs environment variables, which the same writes may contain.
+    Incomplete(u64, Box<DriverCommand>),
 }
 
 impl DriverLauncher {
@@ -69,7 +76,10 @@ impl DriverLauncher {
             store.replace_runner(None)?;
             return Ok((self.start_in_process()?, None));
         };
-        let stored = store.load_runner()?;
+        let mut stored = store.load_runner()?;
+        if let Some(stored) = &mut stored {
+            complete_commands(store, stored)?;
+        }
         let handled = stored.as_ref().map_or(0, |stored| stored.handled);
         let memory = stored.as_ref().map(|stored| stored.memory.clone());
         let directory = &self.config.data_directory;
@@ -197,30 +207,33 @@ impl HostLoop {
 
     /// Encodes the commands among new effects, and returns what has to be stored with the
     /// writes of their steps.
-    pub(super) fn stage(&mut self, effects: &[Effect]) -> Result<RunnerProgress, StoreError> {
+    pub(super) fn stage(&mut self, effects: &[Effect]) -> RunnerProgress {
         let DriverHost::Runner(exchange) = &mut self.drivers else {
-            return Ok(RunnerProgress::default());
+            return RunnerProgress::default();
         };
         let mut progress = RunnerProgress::default();
         for effect in effects {
             if !DriverCommand::is_for_driver(effect) {
                 continue;
             }
-            let store = &self.store;
-            let read = |session: &_| read_environment(store, session);
-            let Ok(command) = DriverCommand::from_effect(effect.clone(), read)? else {
+            let Ok(command) = DriverCommand::from_effect(effect.clone()) else {
                 continue;
             };
             let number = exchange.link.next_number();
             let text = encode_text(&command);
-            if command.is_stored() {
-                exchange
-                    .staged
-                    .push_back(encode_frame(FrameKind::Command, number, &text));
+            let is_stored = command.is_stored();
+            exchange.staged.push_back(match is_stored {
+                true if command.environment_session().is_some() => {
+                    StagedCommand::Incomplete(number, Box::new(command))
+                }
+                true => StagedCommand::Encoded(encode_frame(FrameKind::Command, number, &text)),
+                false => {
+                    let kind = FrameKind::UnstoredCommand;
+                    StagedCommand::Encoded(encode_frame(kind, number, &text))
+                }
+            });
+            if is_stored {
                 progress.commands.push((number, text));
-            } else {
-                let frame = encode_frame(FrameKind::UnstoredCommand, number, &text);
-                exchange.staged.push_back(frame);
             }
         }
         if exchange.is_memory_stale {
@@ -238,7 +251,7 @@ impl HostLoop {
         if received > exchange.deleted && !progress.is_empty() {
             progress.received = Some(received);
         }
-        Ok(progress)
+        progress
     }
 
     /// Notes that progress was stored, or that it can't be because storage is blocked.
@@ -273,16 +286,26 @@ impl HostLoop {
         let store = &self.store;
         match &mut self.drivers {
             DriverHost::InProcess(drivers) => {
-                let read = |session: &_| read_environment(store, session);
-                let command = DriverCommand::from_effect(effect, read)?;
-                Ok(command.map(|command| drivers.execute(command)))
+                let mut command = match DriverCommand::from_effect(effect) {
+                    Ok(command) => command,
+                    Err(effect) => return Ok(Err(effect)),
+                };
+                complete(store, &mut command)?;
+                Ok(Ok(drivers.execute(command)))
             }
             DriverHost::Runner(exchange) => {
                 if !DriverCommand::is_for_driver(&effect) {
                     return Ok(Err(effect));
                 }
-                if let Some(frame) = exchange.staged.pop_front() {
-                    exchange.link.send(frame);
+                match exchange.staged.pop_front() {
+                    Some(StagedCommand::Encoded(frame)) => exchange.link.send(frame),
+                    Some(StagedCommand::Incomplete(number, mut command)) => {
+                        complete(store, &mut command)?;
+                        let text = encode_text(&command);
+                        let frame = encode_frame(FrameKind::Command, number, &text);
+                        exchange.link.send(frame);
+                    }
+                    None => {}
                 }
                 Ok(Ok(None))
             }
@@ -300,4 +323,27 @@ impl HostLoop {
         self.drivers = drivers;
         Ok(Input::RunnerLost { reason })
     }
+}
+
+/// Adds the environment variables that a command needs.
+fn complete(store: &Store, command: &mut DriverCommand) -> Result<(), StoreError> {
+    if let Some(session) = command.environment_session() {
+        let environment = read_environment(store, session)?;
+        command.set_environment(environment);
+    }
+    Ok(())
+}
+
+/// Completes the stored commands of an earlier process of the host.
+fn complete_commands(store: &Store, stored: &mut StoredRunner) -> Result<(), StoreError> {
+    for (_, text) in &mut stored.commands {
+        // The runner rejects what can't be decoded.
+        if let Ok(mut command) = serde_json::from_str::<DriverCommand>(text)
+            && command.environment_session().is_some()
+        {
+            complete(store, &mut command)?;
+            *text = encode_text(&command);
+        }
+    }
+    Ok(())
 }

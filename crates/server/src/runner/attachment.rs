@@ -84,15 +84,17 @@ async fn take_over(
     stored: Option<StoredRunner>,
 ) -> Result<Option<AttachedRunner>, AttachmentError> {
     let (stream, welcome) = connect(record).await?;
-    if welcome.is_idle {
-        return Ok(None);
-    }
     let stored = stored.filter(|stored| stored.id == record.id);
     let Some(stored) = stored else {
         return Err(RunnerError::WrongRunner(record.process.pid).into());
     };
     check_numbers(&welcome, &stored)?;
     let memory = HostMemory::decode(stored.memory)?;
+    let last = stored.commands.last();
+    let is_complete = last.is_none_or(|(number, _)| *number <= welcome.received);
+    if welcome.is_idle && is_complete && !memory.has_work() {
+        return Ok(None);
+    }
     let last_stored = stored.commands.last().map_or(0, |(number, _)| *number);
     let last_command = welcome.received.max(last_stored);
     let link = RunnerLink::start(record.process.clone(), stream, last_command);
@@ -164,8 +166,10 @@ async fn exchange_greetings(record: &RunnerRecord) -> Result<(UnixStream, Welcom
     });
     let hello = encode_frame(FrameKind::Hello, 0, &hello);
     stream.write_all(&hello).await?;
-    let answer = read_frame(&mut stream).await?;
-    let answer = answer.ok_or(RunnerError::NoAnswer(record.process.pid))?;
+    // A runner closes the connection of a process that does not know its secret.
+    let no_answer = || RunnerError::NoAnswer(record.process.pid);
+    let answer = read_frame(&mut stream).await.map_err(|_| no_answer())?;
+    let answer = answer.ok_or_else(no_answer)?;
     if answer.kind != FrameKind::Welcome {
         return Err(RunnerError::UnexpectedFrame);
     }

@@ -132,12 +132,15 @@ pub(crate) fn encode_text<T: Serialize>(value: &T) -> String {
 pub(crate) async fn read_frame(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> Result<Option<Frame>, RunnerError> {
-    let mut length = [0; 4];
-    if stream.read(&mut length[..1]).await? == 0 {
+    let mut first = [0];
+    if stream.read(&mut first).await? == 0 {
         return Ok(None);
     }
-    stream.read_exact(&mut length[1..]).await?;
-    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    let mut rest = [0; 3];
+    stream.read_exact(&mut rest).await?;
+    let ([a], [b, c, d]) = (first, rest);
+    let length = u32::from_le_bytes([a, b, c, d]);
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
     if !(HEADER_BYTES..=MAX_FRAME_BYTES).contains(&length) {
         return Err(RunnerError::FrameLength(length));
     }

@@ -44,6 +44,9 @@ const INCOMING_QUEUE: usize = 256;
 /// Timeout for the first message of a process that has connected.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Time without a host after which a runner without work ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Interval at which the runner checks that its data directory still names it.
 const RECORD_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -84,8 +87,9 @@ struct Runner {
     /// The number of the last command that was received.
     received: u64,
     host: Option<HostLink>,
-    /// `true` once a host has connected.
-    has_had_host: bool,
+    /// The time at which a runner ends that a host has left without work. The next host may have
+    /// commands that the last one has stored, but not sent.
+    idle_deadline: Option<Instant>,
     /// The time at which a runner without a host ends its work.
     deadline: Instant,
     detach_timeout: Duration,
@@ -138,7 +142,7 @@ pub async fn run_runner(
         buffer: InputBuffer::new(&data.join(SPOOL_FILE)),
         received: 0,
         host: None,
-        has_had_host: false,
+        idle_deadline: None,
         deadline: Instant::now() + detach_timeout,
         detach_timeout,
         reload: Some(config.reload),
@@ -211,13 +215,13 @@ impl Runner {
                 RunnerTask::Connected(AcceptedHost(stream)) => {
                     tracing::info!("a host has connected");
                     self.buffer.rewind();
-                    self.has_had_host = true;
                     self.host = Some(HostLink::start(stream, &self.welcome()));
                 }
                 RunnerTask::Frame(None) => {
                     tracing::info!("the host has disconnected");
                     self.host = None;
                     self.deadline = Instant::now() + self.detach_timeout;
+                    self.idle_deadline = Some(Instant::now() + IDLE_TIMEOUT);
                 }
                 RunnerTask::Frame(Some(frame)) => {
                     if frame.kind == FrameKind::Stop {
@@ -247,9 +251,10 @@ impl Runner {
         stop: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<RunnerTask, RunnerError> {
         let is_idle = self.buffer.is_empty() && self.drivers.is_idle();
-        if self.host.is_none() && is_idle && self.has_had_host {
-            return Ok(RunnerTask::Stop("there is nothing left to do"));
-        }
+        let deadline = match self.idle_deadline {
+            Some(idle_deadline) if is_idle => idle_deadline.min(self.deadline),
+            _ => self.deadline,
+        };
         let has_capacity = self.buffer.has_capacity();
         let can_send = self.buffer.next_unsent().is_some();
         let is_detached = self.host.is_none();
@@ -271,8 +276,8 @@ impl Runner {
                 None => return Err(std::io::Error::other("the runner can't accept hosts").into()),
             },
             _ = check.tick(), if is_detached => RunnerTask::CheckRecord,
-            () = tokio::time::sleep_until(self.deadline), if is_detached => {
-                RunnerTask::Stop("no host has connected for too long")
+            () = tokio::time::sleep_until(deadline), if is_detached => {
+                RunnerTask::Stop("no host has connected in time")
             }
         })
     }
@@ -482,6 +487,11 @@ async fn receive_hello(
         return Err(RunnerError::UnexpectedFrame);
     }
     let hello: Hello = frame.decode()?;
+    if !(hello.min_protocol..=hello.protocol).contains(&PROTOCOL) {
+        tracing::warn!(
+            "a host has connected that does not know version {PROTOCOL} of the messages"
+        );
+    }
     Ok((hello.secret == secret).then_some(AcceptedHost(stream)))
 }
 
