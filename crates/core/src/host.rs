@@ -3,13 +3,11 @@
 pub(crate) mod channels;
 pub(crate) mod commit;
 pub(crate) mod config;
-pub(crate) mod continuation;
 pub(crate) mod effect;
 pub(crate) mod error;
 pub(crate) mod eviction;
 pub(crate) mod input;
 pub(crate) mod load_plan;
-pub(crate) mod memory;
 pub(crate) mod react;
 pub(crate) mod recovery;
 pub(crate) mod settings;
@@ -45,7 +43,7 @@ use crate::host::channels::{ChannelEntry, ChannelResidency, ChannelTable};
 use crate::host::config::HostConfig;
 use crate::host::effect::Effects;
 use crate::host::input::LoadedChannel;
-use crate::host::memory::HostMemory;
+use crate::host::recovery::memory::HostMemory;
 use crate::session::index::SessionIndex;
 use crate::session::list::{ListChanges, RemovedSession};
 use crate::terminal::TerminalTable;
@@ -104,10 +102,6 @@ pub struct Host {
     pub(crate) changesets: ChangesetTable,
     pub(crate) customizations: CustomizationRegistry,
     pub(crate) tools: ToolState,
-    /// `true` if the agents and terminals of an earlier process of the host are still running.
-    pub(crate) continues_work: bool,
-    /// `true` until the channels with running work are loaded.
-    pub(crate) is_recovering: bool,
 }
 
 impl Host {
@@ -135,8 +129,6 @@ impl Host {
             changesets: ChangesetTable::default(),
             customizations: CustomizationRegistry::default(),
             tools: ToolState::default(),
-            continues_work: stored_host.memory.is_some(),
-            is_recovering: stored_host.memory.is_some(),
         };
         if let Some(memory) = stored_host.memory {
             host.restore_memory(memory);

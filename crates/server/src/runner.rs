@@ -13,6 +13,7 @@
 
 pub(crate) mod attachment;
 pub(crate) mod frame;
+mod host_link;
 pub(crate) mod input_buffer;
 pub(crate) mod link;
 mod process;

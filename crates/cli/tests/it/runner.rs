@@ -33,16 +33,28 @@ async fn start_waiting(directory: &Path) -> (Host, Client) {
     (host, client)
 }
 
-/// Kills the host, and starts the next one. Returns its log and the state of the turn.
-async fn start_again(directory: &Path, host: Host, mut client: Client) -> (Host, String, String) {
+/// Kills the host, and starts the next one. Returns the state of the turn.
+async fn start_again(directory: &Path, host: Host, mut client: Client) -> (Host, String) {
     host.kill();
     while client.receive().await.is_some() {}
     let host = Host::start(directory).await;
     let client = client.reconnect(&host, &[CHAT]).await;
     let turns = client.text()["turns"].clone();
     let state = turns[0]["state"].as_str().unwrap_or("active").to_owned();
-    let log = std::fs::read_to_string(directory.join("host.log")).unwrap();
-    (host, log, state)
+    (host, state)
+}
+
+/// Waits until the log of the host contains a text. It is written in the background.
+fn wait_for_log(directory: &Path, text: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let log = std::fs::read_to_string(directory.join("host.log")).unwrap();
+        if log.contains(text) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no `{text}` in {log}");
+        std::thread::yield_now();
+    }
 }
 
 fn record_path(directory: &Path) -> PathBuf {
@@ -78,12 +90,12 @@ async fn a_socket_of_another_process_is_rejected() {
     let socket = directory.path().join("foreign");
     let listener = UnixListener::bind(&socket).unwrap();
     change_record(directory.path(), |record| record["socket"] = json!(socket));
-    let (host, log, state) = start_again(directory.path(), host, client).await;
+    let (host, state) = start_again(directory.path(), host, client).await;
     let problem = format!(
         "belongs to process {}, and not to the runner",
         std::process::id()
     );
-    assert!(log.contains(&problem), "{log}");
+    wait_for_log(directory.path(), &problem);
     assert_eq!(state, "error");
     wait_for_end(runner);
     drop(listener);
@@ -100,7 +112,7 @@ async fn a_process_with_a_reused_id_is_left_alone() {
     change_record(directory.path(), |record| {
         record["process"]["pid"] = json!(other.id());
     });
-    let (host, _, state) = start_again(directory.path(), host, client).await;
+    let (host, state) = start_again(directory.path(), host, client).await;
     assert_eq!(state, "error");
     assert_eq!(other.try_wait().unwrap(), None);
     other.kill().unwrap();
@@ -115,8 +127,8 @@ async fn a_runner_of_another_copy_of_the_data_is_ended() {
     let (host, client) = start_waiting(directory.path()).await;
     let runner = host.runner();
     change_record(directory.path(), |record| record["id"] = json!("other"));
-    let (host, log, state) = start_again(directory.path(), host, client).await;
-    assert!(log.contains("is not that of this data directory"), "{log}");
+    let (host, state) = start_again(directory.path(), host, client).await;
+    wait_for_log(directory.path(), "is not that of this data directory");
     assert_eq!(state, "error");
     wait_for_end(runner);
     host.stop();
@@ -128,8 +140,8 @@ async fn a_process_without_the_secret_is_refused() {
     let (host, client) = start_waiting(directory.path()).await;
     let runner = host.runner();
     change_record(directory.path(), |record| record["secret"] = json!("guess"));
-    let (host, log, state) = start_again(directory.path(), host, client).await;
-    assert!(log.contains("does not answer"), "{log}");
+    let (host, state) = start_again(directory.path(), host, client).await;
+    wait_for_log(directory.path(), "does not answer");
     assert_eq!(state, "error");
     wait_for_end(runner);
     host.stop();

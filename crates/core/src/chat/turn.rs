@@ -64,6 +64,20 @@ pub(crate) struct TurnTable {
     /// terminals that the turn shows are loaded.
     #[serde(skip)]
     pub(crate) interrupted_chats: BTreeSet<Uri>,
+    #[serde(skip)]
+    pub(crate) recovery: TurnRecovery,
+}
+
+/// Handling of turns that were active when the earlier process of the host stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TurnRecovery {
+    /// They were interrupted, because their agents and terminals have ended.
+    #[default]
+    Interrupted,
+    /// They go on. The channels with running work are not loaded yet.
+    Loading,
+    /// They go on.
+    Continued,
 }
 
 impl TurnTable {

@@ -1,5 +1,8 @@
 //! Ends the turns and terminals that were active when the host stopped, unless their work
-//! continues (see [`continuation`](crate::host::continuation)).
+//! continues (see [`continuation`]).
+
+pub(crate) mod continuation;
+pub(crate) mod memory;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +13,7 @@ use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycl
 use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
+use crate::chat::turn::TurnRecovery;
 use crate::host::Host;
 use crate::host::channels::ChannelResidency;
 use crate::host::effect::Effects;
@@ -18,7 +22,7 @@ use crate::host::step::Env;
 use crate::session::provisional;
 
 /// Error type of turns that were interrupted.
-pub(super) const HOST_STOPPED: &str = "hostStopped";
+const HOST_STOPPED: &str = "hostStopped";
 
 /// Handling of terminals that are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +58,7 @@ impl Host {
         target.residency = ChannelResidency::Resident(loaded);
         match state {
             ChannelState::Chat(chat) => {
-                if chat.active_turn.is_some() && self.continues_work {
+                if chat.active_turn.is_some() && self.turns.recovery != TurnRecovery::Interrupted {
                     self.turns.measure_response(channel, &chat);
                 } else if chat.active_turn.is_some() {
                     self.turns.interrupted_chats.insert(channel.clone());
@@ -140,7 +144,7 @@ impl Host {
     }
 }
 
-pub(super) fn interrupted_error(message: &str) -> ErrorPart {
+fn interrupted_error(message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo::new(HOST_STOPPED, message),
         resumable: None,

@@ -8,6 +8,7 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::TurnRecovery;
 use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -45,7 +46,7 @@ impl Host {
         }
         self.route_input(env, input, out);
         // Without the channels, work that continues looks as if it were over.
-        if !self.is_recovering {
+        if self.turns.recovery != TurnRecovery::Loading {
             self.release_late_events(env, out);
             self.stop_finished_commands(out);
         }

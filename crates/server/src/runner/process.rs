@@ -15,9 +15,7 @@ use agenthost_stdx::private_socket;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_workspace::ContentStore;
-use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedReadHalf;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval};
@@ -25,24 +23,14 @@ use tokio::time::{Instant, Interval};
 use crate::config::{CONTENT_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
 use crate::drivers::{DriverCommand, DriverInput, Drivers};
 use crate::runner::RunnerError;
-use crate::runner::frame::{
-    Frame, FrameKind, Hello, PROTOCOL, Welcome, encode_frame, encode_text, read_frame,
-};
+use crate::runner::frame::{Frame, FrameKind, PROTOCOL, Welcome, encode_frame, encode_text};
+use crate::runner::host_link::{AcceptedHost, HostLink, accept_hosts};
 use crate::runner::input_buffer::InputBuffer;
 use crate::runner::record::RunnerRecord;
 use crate::server::ServeError;
 
 /// Capacity of the queue of inputs. While it is full, the drivers wait.
 const INPUT_QUEUE: usize = 256;
-
-/// Capacity of the queue of frames to the host. Further inputs wait in the buffer.
-const OUTGOING_QUEUE: usize = 256;
-
-/// Capacity of the queue of frames from the host. Further ones wait in the socket.
-const INCOMING_QUEUE: usize = 256;
-
-/// Timeout for the first message of a process that has connected.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time without a host after which a runner without work ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,19 +51,6 @@ pub struct RunnerConfig {
     /// Reads the configuration of agents again.
     pub reload: ReloadAgents,
 }
-
-/// The connected host.
-struct HostLink {
-    outgoing: mpsc::Sender<Vec<u8>>,
-    incoming: mpsc::Receiver<Frame>,
-    /// `true` once the host has said from which number inputs are sent.
-    has_begun: bool,
-    /// Reads and writes the socket. Dropping it closes the connection.
-    tasks: JoinSet<()>,
-}
-
-/// A connected process that knows the secret.
-struct AcceptedHost(UnixStream);
 
 /// The state of a runner.
 struct Runner {
@@ -212,10 +187,10 @@ impl Runner {
                     tracing::info!(reason, "the runner ends");
                     return Ok(());
                 }
-                RunnerTask::Connected(AcceptedHost(stream)) => {
+                RunnerTask::Connected(host) => {
                     tracing::info!("a host has connected");
                     self.buffer.rewind();
-                    self.host = Some(HostLink::start(stream, &self.welcome()));
+                    self.host = Some(HostLink::start(host, &self.welcome()));
                 }
                 RunnerTask::Frame(None) => {
                     tracing::info!("the host has disconnected");
@@ -447,94 +422,5 @@ async fn wait_for_capacity(outgoing: Option<mpsc::Sender<Vec<u8>>>) {
             Err(_) => std::future::pending().await,
         },
         None => std::future::pending().await,
-    }
-}
-
-/// Accepts hosts. A process that does not know the secret is disconnected.
-async fn accept_hosts(
-    listener: UnixListener,
-    secret: String,
-    hosts: mpsc::Sender<AcceptedHost>,
-) -> Result<(), RunnerError> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        match tokio::time::timeout(HELLO_TIMEOUT, receive_hello(stream, &secret)).await {
-            Ok(Ok(Some(host))) => {
-                if hosts.send(host).await.is_err() {
-                    return Ok(());
-                }
-            }
-            Ok(Ok(None)) => tracing::warn!("refused a process that does not know the secret"),
-            Ok(Err(error)) => tracing::warn!(%error, "refused a connection"),
-            Err(_) => tracing::warn!("refused a process that sent nothing"),
-        }
-    }
-}
-
-/// Reads the first message of a process. Returns `None` if it may not connect.
-async fn receive_hello(
-    mut stream: UnixStream,
-    secret: &str,
-) -> Result<Option<AcceptedHost>, RunnerError> {
-    let peer = stream.peer_cred()?;
-    if peer.uid() != agenthost_process::own_user() {
-        return Ok(None);
-    }
-    let Some(frame) = read_frame(&mut stream).await? else {
-        return Ok(None);
-    };
-    if frame.kind != FrameKind::Hello {
-        return Err(RunnerError::UnexpectedFrame);
-    }
-    let hello: Hello = frame.decode()?;
-    if !(hello.min_protocol..=hello.protocol).contains(&PROTOCOL) {
-        tracing::warn!(
-            "a host has connected that does not know version {PROTOCOL} of the messages"
-        );
-    }
-    Ok((hello.secret == secret).then_some(AcceptedHost(stream)))
-}
-
-impl HostLink {
-    /// Starts the exchange with a host.
-    fn start(stream: UnixStream, welcome: &Welcome) -> Self {
-        let (reader, mut writer) = stream.into_split();
-        let (outgoing, mut frames) = mpsc::channel::<Vec<u8>>(OUTGOING_QUEUE);
-        let (sender, incoming) = mpsc::channel(INCOMING_QUEUE);
-        let welcome = encode_frame(FrameKind::Welcome, 0, &encode_text(welcome));
-        // The queue is empty.
-        outgoing.try_send(welcome).ignore_closed();
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            while let Some(frame) = frames.recv().await {
-                if writer.write_all(&frame).await.is_err() {
-                    return;
-                }
-            }
-        });
-        tasks.spawn(read_frames(reader, sender));
-        HostLink {
-            outgoing,
-            incoming,
-            has_begun: false,
-            tasks,
-        }
-    }
-}
-
-async fn read_frames(mut reader: OwnedReadHalf, frames: mpsc::Sender<Frame>) {
-    loop {
-        match read_frame(&mut reader).await {
-            Ok(Some(frame)) => {
-                if frames.send(frame).await.is_err() {
-                    return;
-                }
-            }
-            Ok(None) => return,
-            Err(error) => {
-                tracing::debug!(%error, "failed to read from the host");
-                return;
-            }
-        }
     }
 }

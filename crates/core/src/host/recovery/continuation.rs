@@ -12,6 +12,7 @@ use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::TurnRecovery;
 use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::recovery::{HOST_STOPPED, interrupted_error};
@@ -22,7 +23,7 @@ use crate::tools::ToolState;
 impl Host {
     /// Returns the channels with running work besides active turns: terminals, and chats with
     /// background work.
-    pub(super) fn channels_with_work(&self) -> impl Iterator<Item = &Uri> {
+    pub(in crate::host) fn channels_with_work(&self) -> impl Iterator<Item = &Uri> {
         let terminals = self.terminals.running.iter();
         terminals.chain(&self.turns.background_chats)
     }
@@ -30,9 +31,10 @@ impl Host {
     /// Starts what ended with the earlier process, once the channels of
     /// [`Host::channels_to_recover`] are loaded. Does nothing unless work continues.
     pub(crate) fn continue_work(&mut self, env: &Env, out: &mut Effects) {
-        if !std::mem::take(&mut self.is_recovering) {
+        if self.turns.recovery != TurnRecovery::Loading {
             return;
         }
+        self.turns.recovery = TurnRecovery::Continued;
         self.retake_checkpoints(out);
         self.restart_surveys(out);
         self.give_up_attachments(out);

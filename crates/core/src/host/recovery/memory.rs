@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use crate::agent::AgentEvent;
 use crate::changeset::turn_edits::EditSurveys;
-use crate::chat::turn::TurnTable;
+use crate::chat::turn::{TurnRecovery, TurnTable};
 use crate::connection::token_registry::TokenRegistry;
 use crate::customization::session_state::SessionCustomizations;
 use crate::host::Host;
@@ -158,6 +158,7 @@ impl Host {
     /// Replaces the memory with that of an earlier process of the host.
     pub(crate) fn restore_memory(&mut self, memory: HostMemory) {
         self.turns = memory.turns;
+        self.turns.recovery = TurnRecovery::Loading;
         self.terminals = memory.terminals;
         self.changesets.edit_surveys = memory.surveys;
         self.tools = memory.tools;
