@@ -116,6 +116,13 @@ impl AgentSupervisor {
         changed
     }
 
+    /// Returns `true` if the agent of a session is running.
+    pub fn has_sessions(&self) -> bool {
+        self.running
+            .values()
+            .any(|running| !running.task.is_finished())
+    }
+
     /// Returns the agents in the order in which they were added.
     pub fn agents(&self) -> impl Iterator<Item = &dyn Agent> {
         let agents = self.order.iter().filter_map(|name| self.agents.get(name));

@@ -11,6 +11,7 @@ pub(crate) mod start_record;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -111,56 +112,93 @@ impl StartPermit {
 /// Starts a host that this terminal does not end, and waits until it listens. `arguments` are those
 /// of `agenthost serve`.
 pub(crate) async fn start_host(
-    _permit: &StartPermit,
+    permit: &StartPermit,
     data_directory: &Path,
     arguments: Vec<OsString>,
     lifetime: HostLifetime,
 ) -> anyhow::Result<StartedHost> {
-    let logs = LogFiles::of(data_directory);
-    let is_log_named = arguments.iter().any(|argument| argument == LOG_FILE_OPTION);
-    let errors_path = logs.errors_path();
-    let errors = create_private_file(&errors_path)
-        .with_context(|| format!("create `{}`", errors_path.display()))?;
-    let program = std::env::current_exe().context("find the program of the host")?;
-    let mut command = Command::new(&program);
-    command
-        .args(["serve", "--detached"])
-        .args(&arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(errors)
-        // A host in the background must not keep a folder busy.
-        .current_dir("/");
-    if !is_log_named {
-        command.arg(LOG_FILE_OPTION).arg(logs.log_path());
-    }
-    if lifetime == HostLifetime::Temporary {
-        command.arg("--temporary");
-    }
-    let spawned = command.spawn();
-    let mut child = spawned.with_context(|| format!("start `{}`", program.display()))?;
-    let pid = child.id().context("the host has ended already")?;
-    let stdout = child.stdout.take().context("the host has no output")?;
-    let mut lines = BufReader::new(stdout).lines();
-    match timeout(START_TIMEOUT, lines.next_line()).await {
-        Ok(Ok(Some(line))) if line == READY_LINE => {}
-        Ok(_) => {
-            child.wait().await?;
-            bail!("{}", read_errors(&errors_path));
+    let start = HostStart {
+        program: std::env::current_exe().context("find the program of the host")?,
+        arguments,
+        lifetime,
+        listen_again: None,
+        timeout: START_TIMEOUT,
+    };
+    start.run(permit, data_directory).await
+}
+
+/// A start of a host in the background.
+#[derive(Debug, Clone)]
+pub(crate) struct HostStart {
+    /// The program, usually this one.
+    pub(crate) program: PathBuf,
+    /// Arguments of `agenthost serve`.
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) lifetime: HostLifetime,
+    /// The address of the previous host. Its clients find the new one there.
+    pub(crate) listen_again: Option<SocketAddr>,
+    /// Timeout for the host to listen.
+    pub(crate) timeout: Duration,
+}
+
+impl HostStart {
+    /// Starts the host and waits until it listens.
+    pub(crate) async fn run(
+        self,
+        _permit: &StartPermit,
+        data_directory: &Path,
+    ) -> anyhow::Result<StartedHost> {
+        let logs = LogFiles::of(data_directory);
+        let errors_path = logs.errors_path();
+        let errors = create_private_file(&errors_path)
+            .with_context(|| format!("create `{}`", errors_path.display()))?;
+        let spawned = self.command(&logs).stderr(errors).spawn();
+        let mut child = spawned.with_context(|| format!("start `{}`", self.program.display()))?;
+        let pid = child.id().context("the host has ended already")?;
+        let stdout = child.stdout.take().context("the host has no output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        match timeout(self.timeout, lines.next_line()).await {
+            Ok(Ok(Some(line))) if line == READY_LINE => {}
+            Ok(_) => {
+                child.wait().await?;
+                bail!("{}", read_errors(&errors_path));
+            }
+            Err(_) => {
+                child.kill().await?;
+                bail!(
+                    "the host did not listen within {} s\nhint: its log is `{}`",
+                    self.timeout.as_secs(),
+                    logs.log_path().display()
+                );
+            }
         }
-        Err(_) => {
-            child.kill().await?;
-            bail!(
-                "the host did not listen within {} s\nhint: its log is `{}`",
-                START_TIMEOUT.as_secs(),
-                logs.log_path().display()
-            );
+        if self.lifetime == HostLifetime::Unlimited {
+            StartRecord::new(pid, self.arguments)?.write(data_directory)?;
         }
+        Ok(StartedHost { pid, child, lines })
     }
-    if lifetime == HostLifetime::Unlimited {
-        StartRecord::new(pid, arguments)?.write(data_directory)?;
+
+    fn command(&self, logs: &LogFiles) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(["serve", "--detached"])
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            // A host in the background must not keep a folder busy.
+            .current_dir("/");
+        let mut names = self.arguments.iter();
+        if !names.any(|argument| argument == LOG_FILE_OPTION) {
+            command.arg(LOG_FILE_OPTION).arg(logs.log_path());
+        }
+        if let Some(address) = self.listen_again {
+            command.args(["--listen-again", &address.to_string()]);
+        }
+        if self.lifetime == HostLifetime::Temporary {
+            command.arg("--temporary");
+        }
+        command
     }
-    Ok(StartedHost { pid, child, lines })
 }
 
 /// Waits until a host that another program starts can be reached. `check` tries to reach it.

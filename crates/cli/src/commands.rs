@@ -18,6 +18,7 @@ pub(crate) mod pair;
 pub(crate) mod reduce;
 pub(crate) mod restore_backup;
 pub(crate) mod run;
+pub(crate) mod runner;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod sessions;

@@ -99,6 +99,7 @@ struct LimitsTable {
     outbox_bytes: Option<usize>,
     idle_seconds: Option<u64>,
     grace_seconds: Option<u64>,
+    detach_hours: Option<u32>,
     remembered_clients: Option<usize>,
 }
 
@@ -211,6 +212,9 @@ impl FileConfig {
         set(&mut limits.grace_period, seconds(self.limits.grace_seconds));
         let remembered = self.limits.remembered_clients;
         set(&mut limits.remembered_clients, remembered);
+        let detach = self.limits.detach_hours.map(u64::from);
+        let detach = detach.map(|hours| hours * 60 * 60);
+        set(&mut limits.detach_timeout, seconds(detach));
         let client_days = self.retention.client_days.map(u64::from);
         let client_seconds = client_days.map(|days| days * 24 * 60 * 60);
         set(&mut limits.client_retention, seconds(client_seconds));

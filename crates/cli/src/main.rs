@@ -45,6 +45,7 @@ enum CliCommand {
     Start(commands::start::StartArgs),
     Stop(commands::stop::StopArgs),
     Restart(commands::stop::RestartArgs),
+    Upgrade(commands::stop::UpgradeArgs),
     Status(commands::status::StatusArgs),
     Logs(commands::logs::LogsArgs),
     Service(commands::service::ServiceArgs),
@@ -74,6 +75,8 @@ enum CliCommand {
     Reduce(commands::reduce::ReduceArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
+    #[command(hide = true)]
+    Runner(commands::runner::RunnerArgs),
     #[command(hide = true)]
     ToolsRelay(commands::tools_relay::ToolsRelayArgs),
 }
@@ -129,6 +132,7 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Start(arguments) => block_on(commands::start::run(arguments)),
         CliCommand::Stop(arguments) => block_on(commands::stop::stop(arguments)),
         CliCommand::Restart(arguments) => block_on(commands::stop::restart(arguments)),
+        CliCommand::Upgrade(arguments) => block_on(commands::stop::upgrade(arguments)),
         CliCommand::Status(arguments) => block_on(commands::status::run(arguments)),
         CliCommand::Logs(arguments) => block_on(commands::logs::run(arguments)),
         CliCommand::Service(arguments) => commands::service::run(&arguments),
@@ -158,6 +162,7 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
         CliCommand::Completions(arguments) => commands::completions::run(&arguments),
         CliCommand::Man(arguments) => commands::man::run(&arguments),
+        CliCommand::Runner(arguments) => block_on(commands::runner::run(arguments)),
         CliCommand::ToolsRelay(arguments) => block_on(commands::tools_relay::run(arguments)),
     }
 }

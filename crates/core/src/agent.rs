@@ -26,6 +26,7 @@ use agenthost_protocol::list::List;
 use agenthost_protocol::resource::ResourceReadResult;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
+use serde::{Deserialize, Serialize};
 
 pub use event::{AgentEvent, ForbiddenValue, ImportedTurn, SlashCommand, WorkerChat};
 
@@ -34,7 +35,7 @@ use crate::terminal::PtyCommand;
 use crate::tools::mcp::driver::McpTool;
 
 /// A command of the host to the agent of a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AgentCommand {
     /// Starts work for a session.
     Open {
@@ -239,7 +240,7 @@ impl AgentCommand {
 pub type AgentNotes = BTreeMap<Uri, String>;
 
 /// Content that a message refers to by its URI.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AttachmentContent {
     /// Turns of an attached chat.
     Turns(List<Turn>),
@@ -252,7 +253,7 @@ pub enum AttachmentContent {
 }
 
 /// A tool that a client offers and executes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientTool {
     /// The client. It is the contributor of every call of the tool.
     pub client: ClientId,
@@ -263,7 +264,7 @@ pub struct ClientTool {
 }
 
 /// Context of a chat that the agent is asked to open.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ChatContext {
     /// Turns of the chat itself: it is a fork or comes from another session.
     History {
@@ -285,7 +286,7 @@ pub enum ChatContext {
 }
 
 /// A decision about a tool call or its result.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ToolCallDecision {
     /// The call may run.
     Approved {

@@ -36,7 +36,7 @@ use view::ChangesetView;
 pub(crate) struct ChangesetTable {
     /// Changesets with a running or scheduled refresh.
     refreshes: BTreeMap<Uri, ChangesetRefresh>,
-    edit_surveys: EditSurveys,
+    pub(crate) edit_surveys: EditSurveys,
 }
 
 /// Limit for the changesets of one session. A new one replaces a changeset without

@@ -43,6 +43,7 @@ use crate::host::channels::{ChannelEntry, ChannelResidency, ChannelTable};
 use crate::host::config::HostConfig;
 use crate::host::effect::Effects;
 use crate::host::input::LoadedChannel;
+use crate::host::recovery::memory::HostMemory;
 use crate::session::index::SessionIndex;
 use crate::session::list::{ListChanges, RemovedSession};
 use crate::terminal::TerminalTable;
@@ -70,6 +71,8 @@ pub struct StoredHost {
     pub agent_options: Vec<(ProviderId, AgentOptions)>,
     /// The sessions that were removed from the list most recently.
     pub removed_sessions: Vec<RemovedSession>,
+    /// The memory of the previous process of the host, if its work continues.
+    pub memory: Option<HostMemory>,
     /// Rows that could not be decoded, as text for the log.
     pub unreadable: Vec<String>,
 }
@@ -127,6 +130,9 @@ impl Host {
             customizations: CustomizationRegistry::default(),
             tools: ToolState::default(),
         };
+        if let Some(memory) = stored_host.memory {
+            host.restore_memory(memory);
+        }
         for stored in stored_host.channels {
             host.insert_channel(stored, ChannelResidency::Evicted);
         }
@@ -155,7 +161,8 @@ impl Host {
     }
 
     /// Returns the channels to load before any other input: chats whose turn was active when
-    /// the host stopped, and their sessions.
+    /// the host stopped, other channels with running work, and their sessions. `Input::Recovered`
+    /// follows.
     pub fn channels_to_recover(&self) -> Vec<Uri> {
         let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
         let mut found = Vec::new();
@@ -170,6 +177,10 @@ impl Host {
                 found.push(session.clone());
                 found.extend(running);
             }
+        }
+        for channel in self.channels_with_work() {
+            found.extend(self.session_of(channel).cloned());
+            found.push(channel.clone());
         }
         found
     }

@@ -53,6 +53,7 @@ pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{
     ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
 };
+pub use host::recovery::memory::{HostMemory, MemoryError, MemoryPart};
 pub use host::step::Env;
 pub use host::{Host, StoredChannel, StoredHost};
 pub use policy::scope::{AccessScope, ScopeViolation};

@@ -9,7 +9,7 @@ pub(crate) mod commands;
 pub(crate) mod output;
 pub(crate) mod output_preview;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
@@ -18,10 +18,12 @@ use agenthost_protocol::terminal::{
     TerminalLifecycle, TerminalState,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
+use crate::chat::turn::checkpoint_barrier::TurnEffect;
 use crate::host::Host;
-use crate::host::effect::{Effect, Effects, ResponseBody};
+use crate::host::effect::{Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 use crate::host::step::Env;
@@ -42,13 +44,18 @@ const DEFAULT_COLS: u64 = 80;
 const DEFAULT_ROWS: u64 = 24;
 
 /// Terminals of clients, and commands in any terminal.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct TerminalTable {
     /// Terminals that clients opened, as the root state lists them.
+    #[serde(skip)]
     opened: BTreeMap<Uri, TerminalInfo>,
+    /// Terminals with a program that runs.
+    pub(crate) running: BTreeSet<Uri>,
     /// Commands without output so far.
     silent_commands: BTreeMap<Uri, SilentCommand>,
     /// Output that is published in tool calls besides their terminal.
+    #[serde(skip)]
     output_previews: BTreeMap<Uri, OutputPreview>,
 }
 
@@ -57,11 +64,26 @@ impl TerminalTable {
     pub(crate) fn forget_commands(&mut self, terminal: &Uri) {
         self.silent_commands.remove(terminal);
         self.output_previews.remove(terminal);
+        self.running.remove(terminal);
+    }
+
+    /// Records the state of a terminal after it was created or changed.
+    pub(crate) fn record_state(&mut self, terminal: &Uri, state: &TerminalState) {
+        if state.lifecycle == TerminalLifecycle::Running {
+            self.running.insert(terminal.clone());
+        } else {
+            self.running.remove(terminal);
+        }
+    }
+
+    /// Returns `true` if a terminal runs a command without output so far.
+    pub(crate) fn has_silent_command(&self, terminal: &Uri) -> bool {
+        self.silent_commands.contains_key(terminal)
     }
 }
 
 /// The program that runs in a terminal.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TerminalProgram {
     /// The shell of the user.
     Shell,
@@ -70,7 +92,7 @@ pub enum TerminalProgram {
 }
 
 /// A command to the pseudoterminal of a terminal.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum PtyCommand {
     /// Starts a program in the terminal.
     Open {
@@ -221,6 +243,11 @@ impl Host {
         }
     }
 
+    /// Returns `true` if the host runs a terminal, and no agent.
+    pub(crate) fn is_of_host(&self, terminal: &Uri) -> bool {
+        self.terminals.opened.contains_key(terminal) || self.turns.has_command_run(terminal)
+    }
+
     fn has_exited(&self, terminal: &Uri) -> bool {
         let state = self.terminal(terminal);
         state.is_none_or(|state| state.lifecycle != TerminalLifecycle::Running)
@@ -250,7 +277,7 @@ impl Host {
         command: PtyCommand,
         out: &mut Effects,
     ) {
-        if self.terminals.opened.contains_key(terminal) || self.turns.has_command_run(terminal) {
+        if self.is_of_host(terminal) {
             self.send_pty_command(terminal, command, out);
             return;
         }
@@ -275,7 +302,7 @@ impl Host {
     ) {
         let run = self.turns.command_run(terminal);
         let chat = run.map(|run| run.chat.clone());
-        let effect = Effect::Terminal {
+        let effect = TurnEffect::Terminal {
             content_session: run.map(|run| run.session.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
@@ -351,8 +378,7 @@ impl Host {
         self.publish_terminals(out);
     }
 
-    /// Marks all listed terminals as exited, because their processes ended with the previous
-    /// run.
+    /// Marks the listed terminals as exited whose processes ended with the previous run.
     pub(crate) fn mark_terminals_exited(&mut self, out: &mut Effects) {
         let Some(state) = self.root() else {
             return;
@@ -361,7 +387,8 @@ impl Host {
         let there = listed.filter(|info| self.channels.contains(&info.resource));
         self.terminals.opened = there
             .map(|mut info| {
-                if info.lifecycle == TerminalLifecycle::Running {
+                let is_running = self.terminals.running.contains(&info.resource);
+                if info.lifecycle == TerminalLifecycle::Running && !is_running {
                     let exit_code = None;
                     info.lifecycle = TerminalLifecycle::Exited(TerminalExit { exit_code });
                 }

@@ -7,11 +7,14 @@ pub mod mcp;
 pub(crate) mod permissions;
 pub mod tool_use;
 
+use serde::{Deserialize, Serialize};
+
 use gateway_calls::GatewayCalls;
 use hook_checks::HookChecks;
 
 /// Tool calls that the host takes part in.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ToolState {
     /// Calls that agents made through the gateway.
     gateway_calls: GatewayCalls,

@@ -4,7 +4,8 @@
 //! descendants; [`ProcessGroup`] signals a process group, also at a deadline, and [`GroupGuard`]
 //! kills one on drop; [`ProcessSession`] ends the POSIX session of a terminal; [`EnvMarker`] finds
 //! descendants that left their group; [`PidFile`] and [`kill_leftovers`] end the processes of a
-//! host that was killed; [`StreamTail`] keeps the end of a stream, and [`inherited_environment`]
+//! host that was killed; [`ProcessIdentity`] recognizes and ends a process that is not a child;
+//! [`StreamTail`] keeps the end of a stream, and [`inherited_environment`]
 //! returns the variables that a child may inherit. This is the only crate that signals process
 //! groups and reads processes from procfs.
 //!
@@ -16,6 +17,7 @@
 mod child;
 mod environment;
 mod group;
+mod identity;
 mod marker;
 mod pid_file;
 mod procfs;
@@ -28,6 +30,7 @@ pub use child::{
 };
 pub use environment::inherited_environment;
 pub use group::{DeadlineStatus, GroupGuard, KillStep, ProcessGroup};
+pub use identity::{ProcessIdentity, own_user};
 pub use marker::{EnvMarker, MARKER_VARIABLE};
 pub use pid_file::{PidFile, kill_leftovers};
 pub use session::{LeaderState, OrphanPolicy, ProcessSession, TerminateSignal};

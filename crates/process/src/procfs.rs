@@ -43,6 +43,13 @@ pub(crate) fn read_stat(pid: Pid) -> Option<ProcStat> {
     parse_stat(pid, &stat)
 }
 
+/// Returns `true` for a process that has ended, but was not waited for.
+pub(crate) fn is_zombie(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(process_file(pid, "stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
+    state.is_some_and(|state| state.starts_with('Z'))
+}
+
 /// Reads the initial environment of a process as zero-terminated entries. The result is empty
 /// for processes of other users and for zombies.
 pub(crate) fn read_environ(pid: Pid) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! The derive macros `Wire` for the types of the protocol, and `Input` for the commands of a page.
 //!
 //! `Wire` generates the `Wire` implementation of `agenthost-protocol` (strict decoding and a
-//! description of the shape) and `serde::Serialize` (canonical encoding) for three kinds of
-//! types:
+//! description of the shape), `serde::Serialize` (canonical encoding) and `serde::Deserialize`
+//! (the same decoding, as a part of another JSON text) for three kinds of types:
 //!
 //! * a **struct** is a JSON object. Field names become camelCase; `meta` becomes `_meta`; an
 //!   `Option` may be absent and is omitted when `None`.
@@ -35,9 +35,10 @@ mod inputs;
 mod structs;
 
 use proc_macro::TokenStream;
-use syn::{Data, DeriveInput, Error, parse_macro_input};
+use quote::quote;
+use syn::{Data, DeriveInput, Error, Ident, parse_macro_input};
 
-/// Derives `Wire` and `serde::Serialize`; see the crate documentation.
+/// Derives `Wire`, `serde::Serialize` and `serde::Deserialize`; see the crate documentation.
 #[proc_macro_derive(Wire, attributes(wire))]
 pub fn derive_wire(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -63,7 +64,7 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
         ));
     }
     let container = attributes::ContainerAttributes::read(&input.attrs)?;
-    match &input.data {
+    let wire = match &input.data {
         Data::Struct(data) => structs::expand(&input.ident, &container, &data.fields),
         Data::Enum(data) => match &container.tag {
             Some(tag) => enums::expand_union(&input.ident, &container, tag, &data.variants),
@@ -73,5 +74,25 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
             &input.ident,
             "a wire type is a struct or an enum",
         )),
+    };
+    let deserialize = expand_deserialize(&input.ident);
+    let wire = wire?;
+    Ok(quote! {
+        #wire
+        #deserialize
+    })
+}
+
+/// Generates `serde::Deserialize`, which decodes with the `Wire` implementation.
+fn expand_deserialize(name: &Ident) -> proc_macro2::TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl<'de> ::serde::Deserialize<'de> for #name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::std::result::Result<Self, D::Error> {
+                ::agenthost_protocol::wire::deserialize(deserializer)
+            }
+        }
     }
 }

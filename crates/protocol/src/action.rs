@@ -10,7 +10,7 @@ mod received;
 mod table;
 
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::annotations::AnnotationsAction;
 use crate::automation::{AutomationRunAction, AutomationsAction};
@@ -21,6 +21,7 @@ use crate::resource::ResourceWatchAction;
 use crate::root::RootAction;
 use crate::session::SessionAction;
 use crate::terminal::TerminalAction;
+use crate::wire;
 use crate::wire::{DecodeError, EncodeFields, Node, Shape, Wire, encode_object};
 
 pub use envelope::{ActionEnvelope, ActionOrigin, ReceivedEnvelope, Rejection};
@@ -95,6 +96,21 @@ macro_rules! any_action {
                     Action::$kind(action)
                 }
             }
+
+            impl Serialize for $action {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    encode_object(self, serializer)
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $action {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    match wire::deserialize(deserializer)? {
+                        Action::$kind(action) => Ok(action),
+                        other => Err(wrong_kind(&other)),
+                    }
+                }
+            }
         )*
     };
 }
@@ -110,6 +126,12 @@ any_action! {
     Canvas(CanvasAction) = "canvas",
     Automations(AutomationsAction) = "automation",
     AutomationRun(AutomationRunAction) = "automationRun",
+}
+
+/// Returns the error for an action that belongs to another kind of channel.
+fn wrong_kind<E: serde::de::Error>(action: &Action) -> E {
+    let name = action.info().name;
+    E::custom(format_args!("`{name}` belongs to another kind of channel"))
 }
 
 impl Serialize for Action {

@@ -10,7 +10,9 @@ use crate::wire::{DecodeError, Node, Shape, TextKind, Wire};
 macro_rules! text_types {
     ($($(#[$doc:meta])* $name:ident: $kind:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[derive(
+            Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+        )]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 

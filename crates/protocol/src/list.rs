@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::wire;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
 /// A copy-on-write list. A clone copies one pointer, independent of the length.
@@ -137,5 +138,11 @@ impl<T: Wire> Wire for List<T> {
 impl<T: Serialize> Serialize for List<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|item| &**item))
+    }
+}
+
+impl<'de, T: Wire> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        wire::deserialize(deserializer)
     }
 }

@@ -1,6 +1,6 @@
 //! Milliseconds and floating-point numbers.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::wire::{DecodeError, Json, Node, Shape, Wire};
 
@@ -8,7 +8,9 @@ use crate::wire::{DecodeError, Json, Node, Shape, Wire};
 ///
 /// JavaScript clocks have fractions, so a fraction is rounded when it is decoded; it does not
 /// make the whole action malformed (CRT-17).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Millis(pub i64);
 

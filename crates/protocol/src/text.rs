@@ -1,8 +1,9 @@
 //! Text that is either plain or Markdown.
 
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::wire;
 use crate::wire::{DecodeError, FieldShape, Node, Shape, Wire};
 
 /// Text for the user: a JSON string is plain, `{"markdown": "…"}` may be rendered.
@@ -71,5 +72,11 @@ impl Serialize for MaybeMarkdown {
                 map.end()
             }
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for MaybeMarkdown {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        wire::deserialize(deserializer)
     }
 }

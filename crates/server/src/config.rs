@@ -13,6 +13,7 @@ use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
 use crate::page::PageAsset;
+use crate::runner::RunnerLaunch;
 use crate::transport::tls::TlsFiles;
 use crate::wire_log::WireLogConfig;
 use crate::workers::customization::CustomizationsConfig;
@@ -59,6 +60,9 @@ pub struct ServerConfig {
     /// Files that clients and agents must not access through the host, in addition to the data
     /// directory.
     pub secrets: Vec<PathBuf>,
+    /// The program of the runner, which owns agents and terminals. Without it, they run in the
+    /// process of the host and end with it.
+    pub runner: Option<RunnerLaunch>,
 }
 
 /// Directory for checkpoints and worktrees of sessions, in the data directory.
@@ -67,8 +71,15 @@ pub(crate) const CHANGES_DIR: &str = "changes";
 /// Directory for temporary directories, in the data directory.
 pub(crate) const SCRATCH_DIR: &str = "tmp";
 
-/// Directory for pid files of running processes, in the data directory.
+/// Directory for content that is too large for a state, in the data directory.
+pub(crate) const CONTENT_DIR: &str = "content";
+
+/// Directory for pid files of agents, terminals and other processes of drivers, in the data
+/// directory.
 pub(crate) const PID_DIR: &str = "running";
+
+/// Directory for pid files of processes that the host itself runs, in the data directory.
+pub(crate) const HOST_PID_DIR: &str = "running-host";
 
 impl ServerConfig {
     /// Creates the configuration of a server for this machine only, on a free port, with the
@@ -95,6 +106,7 @@ impl ServerConfig {
             wire_log: None,
             page: None,
             secrets: Vec::new(),
+            runner: None,
         }
     }
 }
@@ -162,6 +174,8 @@ pub struct ServerLimits {
     /// Limit on the released clients that the host remembers. The longest absent is dropped
     /// first.
     pub remembered_clients: usize,
+    /// Time without a host after which the runner ends its agents and terminals.
+    pub detach_timeout: Duration,
 }
 
 impl Default for ServerLimits {
@@ -179,6 +193,7 @@ impl Default for ServerLimits {
             grace_period: Duration::from_secs(30),
             client_retention: Duration::from_secs(30 * 24 * 60 * 60),
             remembered_clients: 1_000,
+            detach_timeout: Duration::from_secs(12 * 60 * 60),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! then runs their effects.
 
 pub(crate) mod batch;
+pub(crate) mod drivers;
 pub(crate) mod execute;
 pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
@@ -9,10 +10,11 @@ pub(crate) mod outbound;
 mod replay;
 mod storage;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_agents::AgentSupervisor;
-use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
+use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent};
 use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
@@ -25,10 +27,11 @@ use crate::connection::message::{LoopEvent, ReceivedMessage};
 use crate::delivery::Publisher;
 use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
+use crate::host_loop::drivers::{DriverHost, DriverLauncher};
 use crate::host_loop::storage::{BlockedStorage, STORAGE_RETRY_INTERVAL};
 use crate::legacy::LegacyClients;
-use crate::server::HostUsage;
 use crate::server::agent_catalog::{AgentList, CatalogBuilder};
+use crate::server::{HostUsage, ServeError};
 use crate::workers::Workers;
 
 /// Actions between two compactions of the log. Compaction is too expensive to run for every
@@ -49,7 +52,8 @@ const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) struct HostLoop {
     pub(crate) host: Host,
     pub(crate) store: Store,
-    pub(crate) agents: AgentSupervisor,
+    pub(crate) drivers: DriverHost,
+    pub(crate) launcher: DriverLauncher,
     pub(crate) catalog: CatalogBuilder,
     pub(crate) retention: Retention,
     pub(crate) events: mpsc::Receiver<LoopEvent>,
@@ -72,6 +76,10 @@ pub(crate) struct HostLoop {
     pub(crate) next_storage_retry: Instant,
     /// Cancelled when the host stops.
     pub(crate) stop: CancellationToken,
+    /// `true` if the runner goes on when the host stops.
+    pub(crate) keeps_runner: Arc<AtomicBool>,
+    /// The number of effects of the current batch whose commands are stored.
+    pub(crate) staged_effects: usize,
     /// Results of the appends of the current batch, with the encoded actions that its effects
     /// send.
     pub(crate) appended: Vec<AppendResult>,
@@ -80,7 +88,7 @@ pub(crate) struct HostLoop {
 impl HostLoop {
     /// Runs the loop until `stop` is cancelled. A store error ends it, because an action that
     /// can't be stored must not be published. A full disk does not: see [`storage`].
-    pub(crate) async fn run(mut self) -> Result<(), StoreError> {
+    pub(crate) async fn run(mut self) -> Result<(), ServeError> {
         self.start().await?;
         let stop = self.stop.clone();
         let mut eviction_timer = tokio::time::interval(EVICTION_INTERVAL);
@@ -92,8 +100,13 @@ impl HostLoop {
             let is_blocked = self.blocked.is_some();
             let defers = self.blocked.as_ref();
             let takes_results = defers.is_none_or(BlockedStorage::has_capacity);
+            let mut batch = InputBatch::default();
             let first = tokio::select! {
                 event = self.events.recv(), if pause.is_none() => event,
+                event = self.drivers.next_event(), if pause.is_none() && !is_blocked => {
+                    batch.push_runner_event(event);
+                    None
+                }
                 input = self.agent_inputs.recv(), if pause.is_none() && !is_blocked => {
                     input.map(LoopEvent::Input)
                 }
@@ -108,7 +121,7 @@ impl HostLoop {
                     continue;
                 }
                 () = self.publisher.wait_for_deadline() => {
-                    self.publisher.flush_due()?;
+                    self.publisher.flush_due().map_err(StoreError::from)?;
                     continue;
                 }
                 _ = eviction_timer.tick() => Some(LoopEvent::Input(Input::EvictionDue)),
@@ -117,31 +130,42 @@ impl HostLoop {
                     self.store.run_idle_maintenance();
                     continue;
                 }
-                () = stop.cancelled() => None,
+                () = stop.cancelled() => break,
             };
-            let Some(first) = first else {
-                break;
-            };
-            let mut batch = InputBatch::default();
-            batch.push(first);
+            match first {
+                Some(first) => batch.push(first),
+                None if batch.is_empty() => break,
+                None => {}
+            }
             // Timers and job results must not cut short the pause for a slow client.
             if pause.is_none() {
                 batch.fill_from_clients(&mut self.events);
                 if !is_blocked {
                     batch.fill_from_agents(&mut self.agent_inputs);
+                    batch.fill_from_runner(&mut self.drivers);
                 }
             }
             self.check_storage();
+            let lost_runner = batch.lost_runner.take();
             self.process_batch(batch).await?;
+            if let Some(reason) = lost_runner {
+                let lost = self.replace_runner(reason).await?;
+                let mut batch = InputBatch::default();
+                batch.push(LoopEvent::Input(lost));
+                self.process_batch(batch).await?;
+            }
             if self.blocked.is_some() && !is_blocked {
                 self.announce_storage().await?;
             }
-            self.publisher.flush_due()?;
+            self.publisher.flush_due().map_err(StoreError::from)?;
         }
         self.drain_checkpoints().await?;
         self.drain().await?;
-        let agents = self.agents.stop(Duration::from_secs(3));
-        tokio::join!(agents, self.workers.stop());
+        if self.keeps_runner.load(Ordering::Relaxed) {
+            self.drivers.detach().await;
+        } else {
+            self.drivers.stop().await;
+        }
         Ok(())
     }
 
@@ -182,6 +206,7 @@ impl HostLoop {
             let extent = LoadExtent::Tail;
             self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
         }
+        self.step_host(Input::Recovered, &mut out).await?;
         self.persist_and_execute(out).await?;
         self.create_reserve();
         // Clients that were connected when the previous host stopped may reconnect. Those that
@@ -238,10 +263,12 @@ impl HostLoop {
                 }
                 LoopEvent::ReadEnded { connection, reason } => leaving.push((connection, reason)),
                 LoopEvent::AgentsReplaced(AgentList(agents)) => {
-                    let changed = self.agents.replace(agents);
-                    let catalog = Box::new(self.catalog.build(&self.agents));
-                    let replaced = Input::AgentsReplaced { catalog, changed };
+                    let replaced = self.replace_agents(agents);
                     self.step_host(replaced, &mut out).await?;
+                }
+                LoopEvent::RunnerInput { number, input } => {
+                    self.step_host(input, &mut out).await?;
+                    self.note_handled(number);
                 }
                 LoopEvent::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
@@ -295,8 +322,7 @@ impl HostLoop {
         }
         let input = self.limit_replay(input)?;
         if self.host.missing_client(&input).is_some() {
-            let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes).await?;
+            self.persist(out).await?;
             self.load_client(&input, out)?;
         }
         // A channel that can't be loaded is requested once, so that the loop ends.
@@ -308,8 +334,7 @@ impl HostLoop {
                 break;
             }
             // Loading reads the log, so the pending writes of the host have to be in it first.
-            let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes).await?;
+            self.persist(out).await?;
             for need in needs {
                 requested.push(need.clone());
                 self.load_channel(need, out)?;
@@ -317,6 +342,7 @@ impl HostLoop {
         }
         let env = self.next_env();
         let before = out.effects.len();
+        self.note_step(&input);
         self.host.step(&env, input, out);
         let new = out.effects.get(before..).unwrap_or_default();
         self.legacy.capture_views(&self.host, new);
@@ -363,6 +389,7 @@ impl HostLoop {
         if let Some(loaded) = loaded {
             let env = self.next_env();
             let restored = Input::ChannelLoaded { channel, loaded };
+            self.note_step(&restored);
             self.host.step(&env, restored, out);
         }
         Ok(())
@@ -381,7 +408,8 @@ impl HostLoop {
     /// same order.
     async fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
         loop {
-            self.persist(&out.writes).await?;
+            self.persist(&mut out).await?;
+            self.staged_effects = 0;
             let mut answers = Vec::new();
             for effect in out.effects {
                 answers.extend(self.execute(effect)?);
@@ -397,11 +425,24 @@ impl HostLoop {
         }
     }
 
-    async fn persist(&mut self, writes: &[StoreWrite]) -> Result<(), StoreError> {
+    /// Appends the writes to the log, together with the commands for the runner that belong to
+    /// them.
+    async fn persist(&mut self, out: &mut Effects) -> Result<(), StoreError> {
+        let writes = std::mem::take(&mut out.writes);
+        let staged = out.effects.get(self.staged_effects..).unwrap_or_default();
+        let progress = self.stage(staged);
+        self.staged_effects = out.effects.len();
+        // Commands without writes are sent nevertheless while nothing can be stored.
+        let is_stored = self.blocked.is_none() || !writes.is_empty();
+        if !is_stored || (writes.is_empty() && progress.is_empty()) {
+            self.finish_stage(progress, is_stored);
+            return Ok(());
+        }
+        let appended = self.append(&writes, &progress).await?;
+        self.finish_stage(progress, true);
         if writes.is_empty() {
             return Ok(());
         }
-        let appended = self.append(writes).await?;
         // The writes include every step so far, so the states in memory are those at this
         // sequence number.
         let seq = self.host.seq();

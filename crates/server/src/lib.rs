@@ -11,15 +11,18 @@
 //! **Where to start.** `host_loop` is the loop; `connection` is the task of one connection,
 //! over a `transport`; `auth` decides which connections are accepted; `delivery` sends messages
 //! to clients; `page` serves the web page; `legacy` translates for clients of legacy versions;
-//! `workers` runs jobs that take time.
+//! `workers` runs jobs that take time; `drivers` are agents and terminals, which `runner` keeps in a
+//! process of their own.
 
 mod auth;
 mod config;
 mod connection;
 mod delivery;
+mod drivers;
 mod host_loop;
 mod legacy;
 mod page;
+mod runner;
 mod server;
 mod transport;
 mod wire_log;
@@ -30,6 +33,9 @@ pub use auth::device_directory::{DeviceDirectory, PairedDevice};
 pub use auth::pairing_code::{PairingCode, PairingRequest, create_pairing_code};
 pub use config::{ServerConfig, ServerLimits};
 pub use page::PageAsset;
+pub use runner::{
+    ReloadAgents, RunnerConfig, RunnerError, RunnerLaunch, end_runner, find_runner, run_runner,
+};
 pub use server::agent_catalog::AgentReplacer;
 pub use server::{HOST_FILE, HostUsage, ServeError, Server, serve};
 pub use transport::tls::{TlsError, TlsFiles};

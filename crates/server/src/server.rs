@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use agenthost_mcp::McpStartError;
@@ -164,6 +164,7 @@ pub struct Server {
     is_tls: bool,
     host_file: PathBuf,
     usage: watch::Sender<HostUsage>,
+    keeps_runner: Arc<AtomicBool>,
     agents: AgentReplacer,
     _device_watch: Option<DeviceWatch>,
     stop: CancellationToken,
@@ -213,6 +214,13 @@ impl Server {
         self.wait().await
     }
 
+    /// Stops the server like [`Server::stop`], but leaves the runner with its agents and
+    /// terminals to the next host. Without a runner, they end.
+    pub async fn stop_and_keep_runner(self) -> Result<(), ServeError> {
+        self.keeps_runner.store(true, Ordering::Relaxed);
+        self.stop().await
+    }
+
     /// Waits until the server has stopped, for any reason.
     pub async fn wait(&mut self) -> Result<(), ServeError> {
         let mut result = Ok(());
@@ -259,7 +267,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let stop = CancellationToken::new();
     let (events, receiver) = mpsc::channel(INPUT_QUEUE);
     forget_revoked_devices(&mut store, &devices)?;
-    let host_loop = build_host_loop(&config, store, receiver, stop.clone())?;
+    let host_loop = build_host_loop(&config, store, receiver, stop.clone()).await?;
     let capacity = Arc::clone(&host_loop.capacity);
     let context = ConnectionContext {
         limits: config.limits,
@@ -278,6 +286,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         is_tls: config.tls.is_some(),
         host_file: config.data_directory.join(HOST_FILE),
         usage: host_loop.usage.clone(),
+        keeps_runner: Arc::clone(&host_loop.keeps_runner),
         agents: AgentReplacer::new(context.events.clone()),
         _device_watch: watch_devices(&devices),
         stop: stop.clone(),
@@ -285,9 +294,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         tasks: JoinSet::new(),
     };
     server.write_ready_file(&server.host_file)?;
-    server
-        .tasks
-        .spawn(async move { Ok(host_loop.run().await?) });
+    server.tasks.spawn(host_loop.run());
     server.tasks.spawn(forward_revocations(
         devices.watch_ids(),
         context.events.clone(),

@@ -16,10 +16,8 @@ use agenthost_core::Input;
 use tokio::task::JoinSet;
 
 use crate::workers::changes::ChangeWorker;
-use crate::workers::customization::CustomizationWorker;
 use crate::workers::files::FileWorker;
 use crate::workers::search::SearchWorker;
-use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
 
@@ -30,13 +28,10 @@ pub(crate) struct Workers {
     pub(crate) tasks: JoinSet<Input>,
     pub(crate) file_worker: FileWorker,
     pub(crate) search_worker: SearchWorker,
-    pub(crate) terminal_worker: TerminalWorker,
     pub(crate) watch_worker: WatchWorker,
     pub(crate) timer_worker: TimerWorker,
     /// Has its own task set, because the loop waits for open checkpoints before it ends.
     pub(crate) change_worker: ChangeWorker,
-    /// `None` if customizations are disabled.
-    pub(crate) customization_worker: Option<CustomizationWorker>,
 }
 
 impl Workers {
@@ -53,16 +48,5 @@ impl Workers {
                 input = self.change_worker.next_input() => return input,
             }
         }
-    }
-
-    /// Ends terminals, MCP servers and hooks, and waits until their processes have exited.
-    pub(crate) async fn stop(&mut self) {
-        let customization_worker = self.customization_worker.take();
-        let stop_customizations = async {
-            if let Some(worker) = customization_worker {
-                worker.stop().await;
-            }
-        };
-        tokio::join!(self.terminal_worker.close_all(), stop_customizations);
     }
 }

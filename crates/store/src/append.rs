@@ -13,6 +13,8 @@ use rusqlite::{Transaction, params};
 use crate::clients;
 use crate::error::StoreError;
 use crate::rows::{AgentOptionsRow, ClientRow};
+use crate::runner;
+use crate::runner::RunnerProgress;
 use crate::store::{Store, seq_to_sql};
 use crate::turns;
 use crate::turns::StoredTurns;
@@ -48,16 +50,28 @@ impl Store {
         writes: &[StoreWrite],
         now: Millis,
     ) -> Result<AppendResult, StoreError> {
-        let appended = self.commit_batch(writes, now);
+        self.append_with_runner(writes, &RunnerProgress::default(), now)
+    }
+
+    /// Commits a batch like [`Store::append`], together with the progress of the runner.
+    pub fn append_with_runner(
+        &mut self,
+        writes: &[StoreWrite],
+        progress: &RunnerProgress,
+        now: Millis,
+    ) -> Result<AppendResult, StoreError> {
+        let appended = self.commit_batch(writes, progress, now);
         self.explain(appended)
     }
 
     fn commit_batch(
         &mut self,
         writes: &[StoreWrite],
+        progress: &RunnerProgress,
         now: Millis,
     ) -> Result<AppendResult, StoreError> {
         let transaction = self.connection.transaction()?;
+        runner::write_progress(&transaction, progress)?;
         let mut last = None;
         let mut actions = Vec::new();
         for write in writes {

@@ -96,6 +96,17 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE clients ADD COLUMN left_at INTEGER;
     CREATE INDEX clients_by_departure ON clients (left_at);
 ",
+    "
+    -- The runner that the work of the host belongs to, and the last of its
+    -- inputs whose actions are in the log. At most one row.
+    CREATE TABLE runner (id TEXT NOT NULL, handled INTEGER NOT NULL);
+
+    -- Commands for the runner that it may not have received, by number.
+    CREATE TABLE runner_commands (number INTEGER PRIMARY KEY, command TEXT NOT NULL);
+
+    -- What the host knows of running work besides the states of channels.
+    CREATE TABLE host_memory (part TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
+",
 ];
 
 /// Checks that a database has the current schema.

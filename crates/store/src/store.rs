@@ -215,6 +215,7 @@ impl Store {
             clients,
             agent_options,
             removed_sessions,
+            memory: None,
             unreadable,
         })
     }
@@ -340,7 +341,7 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
 }
 
 /// Copies the database if SQLite reports corruption, and returns the error to report.
-fn report_damage(database: &Path, error: StoreError) -> StoreError {
+pub(crate) fn report_damage(database: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Database(problem) if is_corruption(&problem) => {
             match data_directory::copy_damaged(database) {

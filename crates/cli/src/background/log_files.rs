@@ -45,6 +45,11 @@ impl LogFiles {
         self.directory.join("host.log")
     }
 
+    /// Returns the path of the log of the runner.
+    pub(crate) fn runner_path(&self) -> PathBuf {
+        self.directory.join("runner.log")
+    }
+
     /// Returns the path of the file with the error output of the last start.
     pub(crate) fn errors_path(&self) -> PathBuf {
         self.directory.join("host-errors.log")

@@ -1,5 +1,6 @@
 //! The host that runs for a data directory.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +33,15 @@ pub(crate) struct RunningHost {
     /// Time at which it began to listen, if the system knows it.
     pub(crate) since: Option<SystemTime>,
     client: Client,
+}
+
+/// The agents and terminals of a host that is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunnerFate {
+    /// They end with the host.
+    Ends,
+    /// They go on, and the next host continues their turns.
+    GoesOn,
 }
 
 /// The number of sessions by their state.
@@ -150,13 +160,27 @@ impl RunningHost {
         }
     }
 
+    /// Returns the address that the host listens on, if it has a TCP listener.
+    pub(crate) fn socket_address(&self) -> Option<SocketAddr> {
+        let (_, address) = self.file.url.as_ref()?.split_once("://")?;
+        address.trim_end_matches('/').parse().ok()
+    }
+
     /// Ends the host in an orderly way, and waits until it has released its data directory.
-    pub(crate) async fn stop(self, data_directory: &Path) -> anyhow::Result<()> {
+    pub(crate) async fn stop(
+        self,
+        data_directory: &Path,
+        runner: RunnerFate,
+    ) -> anyhow::Result<()> {
         let deadline = Instant::now() + STOP_TIMEOUT;
         let pid = self.file.pid;
         drop(self.client);
         let process = i32::try_from(pid).context("the process id of the host is malformed")?;
-        match kill(Pid::from_raw(process), Signal::SIGTERM) {
+        let signal = match runner {
+            RunnerFate::Ends => Signal::SIGTERM,
+            RunnerFate::GoesOn => Signal::SIGUSR1,
+        };
+        match kill(Pid::from_raw(process), signal) {
             // It has ended by itself.
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => return Err(error).with_context(|| format!("stop process {pid}")),

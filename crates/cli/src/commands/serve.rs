@@ -1,11 +1,11 @@
 //! `agenthost serve`: runs the host until a signal stops it.
 
 mod program_watch;
-mod reload;
+pub(crate) mod reload;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::background::log_files::RotatingLog;
 use crate::background::{IN_USE_LINE, READY_LINE, START_TIMEOUT};
+use crate::commands::runner::runner_launch;
 use crate::connect::HostOptions;
 use crate::output;
 use crate::output::LogDetail;
@@ -44,6 +45,9 @@ pub(crate) struct ServeArgs {
     /// Stop once no client is connected and no turn runs
     #[arg(long, hide = true)]
     temporary: bool,
+    /// Listen on this address again, if it is free and the options name no port
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    listen_again: Option<SocketAddr>,
     #[command(flatten)]
     options: ServeOptions,
 }
@@ -111,10 +115,16 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     let offered = settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
     config.page = Some(page_assets()?);
+    // A client on standard input expects that everything ends with it.
+    if !config.stdio {
+        let options = &arguments.options;
+        config.runner = Some(runner_launch(&options.host, &config, options.verbose)?);
+    }
     // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     let mut hangup = signal(SignalKind::hangup()).context("listen for SIGHUP")?;
+    let mut detach = signal(SignalKind::user_defined1()).context("listen for SIGUSR1")?;
     let warning = missing_tls_warning(&config);
     let mut server = serve(config).await?;
     if let Some(path) = &arguments.options.ready_file {
@@ -146,8 +156,14 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     };
     let reload = AgentReload::start(started, server.agent_replacer());
     let mut idle = std::pin::pin!(wait_until_idle(usage));
+    let mut keeps_runner = false;
     loop {
         tokio::select! {
+            // `agenthost stop --keep` and `agenthost restart`
+            _ = detach.recv() => {
+                keeps_runner = true;
+                break;
+            }
             ended = server.wait() => {
                 ended?;
                 return Ok(ExitCode::SUCCESS);
@@ -173,7 +189,10 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     } else {
         output::print_note("stopping");
     }
-    server.stop().await?;
+    match keeps_runner {
+        true => server.stop_and_keep_runner().await?,
+        false => server.stop().await?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -211,6 +230,13 @@ async fn wait_until_idle(usage: Option<watch::Receiver<HostUsage>>) -> anyhow::R
 impl ServeArgs {
     fn apply(&self, config: &mut ServerConfig) {
         self.options.apply(config);
+        if let (Some(again), Some(listen)) = (self.listen_again, config.listen)
+            && listen.port() == 0
+            && listen.ip() == again.ip()
+            && TcpListener::bind(again).is_ok()
+        {
+            config.listen = Some(again);
+        }
         if self.stdio {
             config.stdio = true;
             config.listen = self.options.listen;

@@ -185,6 +185,10 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "time that a disconnected client has to reconnect before the host releases its tools and its places in sessions",
     ),
     key(
+        "limits.detach_hours",
+        "time that agents and terminals go on without a host, after it has crashed or was stopped with `--keep`",
+    ),
+    key(
         "limits.remembered_clients",
         "maximum number of clients that can reconnect after that; the longest absent is forgotten first",
     ),

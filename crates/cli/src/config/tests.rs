@@ -64,6 +64,7 @@ fn every_key_is_applied() {
         outbox_bytes = 6
         idle_seconds = 7
         grace_seconds = 8
+        detach_hours = 14
         remembered_clients = 13
         [retention]
         actions = 9
@@ -133,6 +134,7 @@ fn every_key_is_applied() {
         (7, 8)
     );
     assert_eq!(limits.remembered_clients, 13);
+    assert_eq!(limits.detach_timeout.as_secs(), 14 * 60 * 60);
     assert_eq!(limits.client_retention.as_secs(), 14 * 24 * 60 * 60);
     let retention = config.retention;
     assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));

@@ -84,6 +84,13 @@ impl Host {
     /// the same directory.
     pub(crate) async fn killed(self) -> Self {
         let (directory, entry) = (self.directory.clone(), self.entry.clone());
+        // Agents would survive the host in its runner. This is about those that do not.
+        if let Some(runner) = agenthost_server::find_runner(&self.directory.join("data")) {
+            let runner = Pid::from_raw(i32::try_from(runner).unwrap());
+            let host = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+            kill(host, Signal::SIGSTOP).unwrap();
+            kill(runner, Signal::SIGKILL).unwrap();
+        }
         drop(self);
         Host::start(&directory, &entry).await
     }

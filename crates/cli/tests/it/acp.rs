@@ -13,7 +13,7 @@ fn the_agent() {
 }
 
 /// Writes a configuration with the scripted agent in a mode.
-fn configure(path: &Path, how: &str) {
+pub(crate) fn configure(path: &Path, how: &str) {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let mut command = vec![program];
     command.extend(arguments);

@@ -93,9 +93,29 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        end_host(&mut self.0);
     }
+}
+
+impl Host {
+    /// Kills the host and its runner, so that neither can end its processes.
+    pub(crate) fn kill(self, directory: &Path) {
+        let host = nix::unistd::Pid::from_raw(i32::try_from(self.0.id()).unwrap());
+        let send = |pid, signal| nix::sys::signal::kill(pid, signal).unwrap();
+        // The host would start another runner.
+        send(host, nix::sys::signal::Signal::SIGSTOP);
+        let runner = agenthost_server::find_runner(&directory.join("data/agenthost")).unwrap();
+        let runner = nix::unistd::Pid::from_raw(i32::try_from(runner).unwrap());
+        send(runner, nix::sys::signal::Signal::SIGKILL);
+        send(host, nix::sys::signal::Signal::SIGKILL);
+    }
+}
+
+/// Stops a host in an orderly way, so that its agents end with it.
+pub(crate) fn end_host(child: &mut Child) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    child.wait().unwrap();
 }
 
 #[test]
@@ -359,7 +379,7 @@ fn run_reconnects_to_a_restarted_host() {
         let mut shown = String::new();
         reader.read_line(&mut shown).unwrap();
         assert_eq!(shown, "started\n");
-        drop(host);
+        host.kill(directory.path());
         assert!(runs(time));
         let _host = Host::start(directory.path(), &[]);
         let output = child.wait_with_output().unwrap();

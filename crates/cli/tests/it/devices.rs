@@ -129,7 +129,7 @@ fn pairing_needs_a_running_host() {
         assert_eq!(err(&refused), expected);
     }
     // A killed host leaves the file with its address behind.
-    drop(Host::start(path, &[]));
+    Host::start(path, &[]).kill(path);
     assert!(path.join("data/agenthost/host.json").exists());
     assert_eq!(err(&run(path, &["pair"], "")), expected);
     let socket = path.join("socket");

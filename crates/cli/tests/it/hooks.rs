@@ -109,7 +109,7 @@ async fn a_restarted_host_ends_the_hooks_of_a_killed_one() {
     let hook = process_in(&path.join("work/began")).await;
     let away = process_in(&path.join("work/away")).await;
     // After SIGKILL, the host cannot end the hook.
-    drop(host);
+    host.kill(path);
     assert!(runs(hook) && runs(away));
 
     let host = Host::start(path, &[]);

@@ -2,7 +2,7 @@
 //! where it was.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,14 @@ use agenthost_protocol::action::{ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::wire::{Document, Json, Limits, Wire};
 use futures_util::{SinkExt, StreamExt};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-const SESSION: &str = "ahp-session:/s1";
+pub(crate) const SESSION: &str = "ahp-session:/s1";
 /// Default chat of that session. Every client derives it from the URI of the session.
-const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
+pub(crate) const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
 
 /// Number of kills. `KILLS=1000` in the environment makes a long run.
 const KILLS: u32 = 50;
@@ -26,18 +28,20 @@ const KILLS_PER_CHECK: u32 = 50;
 
 /// A host or message that is later than this is missing. Long, because campaigns share the
 /// machine with other work.
-const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 type Socket =
     tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
 
-struct Host {
+pub(crate) struct Host {
     child: Child,
     url: String,
+    data: PathBuf,
 }
 
 impl Host {
-    async fn start(directory: &Path) -> Self {
+    /// Starts a host and waits until it listens. Its log is in `host.log`.
+    pub(crate) async fn start(directory: &Path) -> Self {
         let ready_file = directory.join("ready.json");
         // The ready file of the last host must not be taken for that of this one.
         drop(std::fs::remove_file(&ready_file));
@@ -48,12 +52,15 @@ impl Host {
             .arg(crate::commands::configuration(directory))
             .arg("--ready-file")
             .arg(&ready_file)
+            .arg("--log-file")
+            .arg(directory.join("host.log"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
         let mut host = Host {
             child: command.unwrap(),
             url: String::new(),
+            data: directory.join("data"),
         };
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
@@ -67,27 +74,63 @@ impl Host {
         }
         panic!("the host did not start");
     }
-}
 
-/// Kills the host with SIGKILL, so that it cannot flush or say goodbye.
-impl Drop for Host {
-    fn drop(&mut self) {
+    /// Returns the process id of the runner.
+    pub(crate) fn runner(&self) -> Pid {
+        let record = std::fs::read_to_string(self.data.join("runner.json")).unwrap();
+        let record: Json = serde_json::from_str(&record).unwrap();
+        let pid = record["process"]["pid"].as_i64().unwrap();
+        Pid::from_raw(i32::try_from(pid).unwrap())
+    }
+
+    /// Kills the host with SIGKILL, so that it cannot flush or say goodbye. The runner goes on.
+    pub(crate) fn kill(mut self) {
+        self.end();
+    }
+
+    /// Kills host and runner.
+    pub(crate) fn kill_with_runner(mut self) {
+        // The host would start another runner.
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGSTOP).unwrap();
+        kill(self.runner(), Signal::SIGKILL).unwrap();
+        self.end();
+    }
+
+    /// Stops host and runner in an orderly way.
+    pub(crate) fn stop(mut self) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn end(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
+/// Ends host and runner of a test that has failed.
+impl Drop for Host {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            if kill(self.runner(), Signal::SIGTERM).is_err() {
+                println!("the runner has ended already");
+            }
+            self.end();
+        }
+    }
+}
+
 /// A client that mirrors the chat and records all actions that it has received.
-struct Client {
+pub(crate) struct Client {
     socket: Socket,
     requests: u64,
     chat: Option<ChannelState>,
-    seen: u64,
+    pub(crate) seen: u64,
     told: BTreeMap<u64, Json>,
 }
 
 impl Client {
-    async fn connect(host: &Host) -> Self {
+    pub(crate) async fn connect(host: &Host) -> Self {
         let (socket, _) = tokio_tungstenite::connect_async(&host.url).await.unwrap();
         Client {
             socket,
@@ -98,6 +141,20 @@ impl Client {
         }
     }
 
+    /// Connects to the next host and applies the actions that were missed.
+    pub(crate) async fn reconnect(mut self, host: &Host, channels: &[&str]) -> Self {
+        let mut again = Client::connect(host).await;
+        let (chat, seen, told) = (self.chat.take(), self.seen, self.told);
+        (again.chat, again.seen, again.told) = (chat, seen, told);
+        let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": seen, "subscriptions": channels});
+        let missed = again.request("reconnect", params).await;
+        assert_eq!(missed["type"], "replay");
+        for envelope in missed["actions"].as_array().unwrap() {
+            again.apply(envelope);
+        }
+        again
+    }
+
     async fn send(&mut self, message: Json) {
         self.socket
             .send(Message::text(message.to_string()))
@@ -106,7 +163,7 @@ impl Client {
     }
 
     /// Returns the next message, or `None` at the end of the connection. Applies actions.
-    async fn receive(&mut self) -> Option<Json> {
+    pub(crate) async fn receive(&mut self) -> Option<Json> {
         loop {
             let next = tokio::time::timeout(DEADLINE, self.socket.next());
             match next.await.unwrap()? {
@@ -134,11 +191,14 @@ impl Client {
         let ReceivedAction::Valid(action) = read.action else {
             panic!("not an action: {text}");
         };
+        if envelope["channel"] != CHAT {
+            return;
+        }
         self.told.insert(seq, envelope.clone());
         let _outcome = self.chat.as_mut().unwrap().reduce(&action);
     }
 
-    async fn request(&mut self, method: &str, params: Json) -> Json {
+    pub(crate) async fn request(&mut self, method: &str, params: Json) -> Json {
         self.requests += 1;
         let id = self.requests;
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -152,13 +212,28 @@ impl Client {
         }
     }
 
-    async fn initialize(&mut self, name: &str) {
+    pub(crate) async fn notify(&mut self, method: &str, params: Json) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
+    }
+
+    pub(crate) async fn initialize(&mut self, name: &str) {
         let params =
             json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
         self.request("initialize", params).await;
     }
 
-    async fn subscribe(&mut self) {
+    /// Waits until the session is ready. It is no longer subscribed to after that.
+    pub(crate) async fn until_ready(&mut self) {
+        let channel = json!({"channel": SESSION});
+        let found = self.request("subscribe", channel.clone()).await;
+        if found["snapshot"]["state"]["lifecycle"] != "ready" {
+            self.until("session/ready").await;
+        }
+        self.notify("unsubscribe", channel).await;
+    }
+
+    pub(crate) async fn subscribe(&mut self) {
         let result = self.request("subscribe", json!({"channel": CHAT})).await;
         let text = result["snapshot"].to_string();
         let document = Document::parse(&text, Limits::STATE).unwrap();
@@ -167,13 +242,17 @@ impl Client {
         self.chat = Some(snapshot.state);
     }
 
-    async fn dispatch(&mut self, action: Json) {
-        let params = json!({"channel": CHAT, "clientSeq": 1, "action": action});
+    pub(crate) async fn dispatch(&mut self, action: Json) {
+        self.dispatch_to(CHAT, action).await;
+    }
+
+    pub(crate) async fn dispatch_to(&mut self, channel: &str, action: Json) {
+        let params = json!({"channel": channel, "clientSeq": 1, "action": action});
         self.send(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
             .await;
     }
 
-    async fn until(&mut self, kind: &str) {
+    pub(crate) async fn until(&mut self, kind: &str) {
         loop {
             let message = self.receive().await.unwrap();
             if message["params"]["action"]["type"] == kind {
@@ -184,7 +263,7 @@ impl Client {
 
     /// Returns the chat without `changes`. Actions of the chat do not report them: its session does
     /// (SYN-2).
-    fn text(&self) -> Json {
+    pub(crate) fn text(&self) -> Json {
         let mut chat = serde_json::to_value(self.chat.as_ref().unwrap()).unwrap();
         chat.as_object_mut().unwrap().remove("changes");
         chat
@@ -200,6 +279,7 @@ async fn no_published_action_is_lost_by_a_kill() {
     client.initialize("a").await;
     let session = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
     client.request("createSession", session).await;
+    client.until_ready().await;
     client.subscribe().await;
     let mut first = client.seen;
 
@@ -224,21 +304,12 @@ async fn no_published_action_is_lost_by_a_kill() {
                 client.until("chat/draftChanged").await;
             }
         }
-        drop(host);
+        host.kill_with_runner();
         // Messages that the host sent before it was killed count as seen, too.
         while client.receive().await.is_some() {}
 
         host = Host::start(directory.path()).await;
-        let mut again = Client::connect(&host).await;
-        let (chat, seen, told) = (client.chat.take(), client.seen, client.told);
-        (again.chat, again.seen, again.told) = (chat, seen, told);
-        let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": seen, "subscriptions": [CHAT]});
-        let missed = again.request("reconnect", params).await;
-        assert_eq!(missed["type"], "replay", "round {round}");
-        for envelope in missed["actions"].as_array().unwrap() {
-            again.apply(envelope);
-        }
-        client = again;
+        client = client.reconnect(&host, &[CHAT]).await;
 
         // A client that subscribes anew gets the same state as the mirror.
         let mut other = Client::connect(&host).await;
@@ -266,6 +337,7 @@ async fn no_published_action_is_lost_by_a_kill() {
             }
         }
     }
+    host.stop();
 }
 
 /// Asserts that the log has all received actions, unchanged.

@@ -29,7 +29,9 @@ mod reloading;
 mod resources;
 mod run_options;
 mod run_terminal;
+mod runner;
 mod serve_in_terminal;
+mod surviving;
 mod tui;
 
 use std::io::{BufRead, BufReader, Read, Write};

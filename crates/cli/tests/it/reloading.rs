@@ -40,8 +40,7 @@ impl RunningHost {
 
 impl Drop for RunningHost {
     fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        crate::commands::end_host(&mut self.child);
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use agenthost_protocol::common::Meta;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::host::effect::{Effects, StoreWrite};
@@ -30,7 +31,7 @@ pub const MAX_ENVIRONMENT_BYTES: usize = 64 * 1024;
 const RESERVED_PREFIX: &str = "AGENTHOST_";
 
 /// Environment variables of a session.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionEnvironment(Arc<BTreeMap<String, String>>);
 
 /// Prints only the names, because values may be secret.

@@ -8,11 +8,12 @@ use agenthost_protocol::ids::{PendingMessageId, ToolCallId, TurnId};
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
+use serde::{Deserialize, Serialize};
 
 use crate::terminal::output::CommandLine;
 
 /// An event of the agent of a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AgentEvent {
     /// The agent is ready for turns.
     Opened {
@@ -122,7 +123,7 @@ pub enum AgentEvent {
 }
 
 /// A configuration value that must not be selected for the sessions of an agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForbiddenValue {
     /// Name of the property.
     pub key: String,
@@ -133,7 +134,7 @@ pub struct ForbiddenValue {
 }
 
 /// A chat that an agent opens for a subagent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerChat {
     /// URI of the chat, chosen by the agent.
     pub chat: Uri,
@@ -148,7 +149,7 @@ pub struct WorkerChat {
 }
 
 /// A turn that ended before the host knew the conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedTurn {
     /// Id that is unique among the turns of the chat.
     pub id: TurnId,
@@ -159,7 +160,7 @@ pub struct ImportedTurn {
 }
 
 /// A command that an agent accepts at the beginning of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
     /// Name without the slash.
     pub name: String,

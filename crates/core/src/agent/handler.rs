@@ -145,7 +145,7 @@ impl Host {
 
     /// Handles the exit of an agent. A session that is being created fails. A session that
     /// is ready loses its active turns and opens the agent again for the next one.
-    fn handle_agent_stopped(
+    pub(crate) fn handle_agent_stopped(
         &mut self,
         env: &Env,
         session: &Uri,

@@ -23,6 +23,7 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentEvent;
 use crate::changeset::driver::{ChangeTask, EditSurvey, SurveyScope, SurveyedEdits, TurnRef};
@@ -44,7 +45,8 @@ const MAX_HELD_EVENT_BYTES: usize = 8 * 1024 * 1024;
 const READ_ONLY_KINDS: [&str; 5] = ["read", "search", "think", "fetch", "switch_mode"];
 
 /// The edit surveys of all chats.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct EditSurveys {
     /// Surveys of active turns, by chat.
     surveys: BTreeMap<Uri, TurnSurvey>,
@@ -53,7 +55,7 @@ pub(crate) struct EditSurveys {
 }
 
 /// The survey state of an active turn.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct TurnSurvey {
     turn: TurnId,
     is_running: bool,
@@ -80,6 +82,13 @@ impl std::fmt::Debug for TurnSurvey {
 }
 
 impl EditSurveys {
+    /// Returns `true` while events of a chat wait for a survey.
+    pub(crate) fn is_waiting(&self, chat: &Uri) -> bool {
+        self.surveys
+            .get(chat)
+            .is_some_and(|survey| survey.is_running)
+    }
+
     fn survey_of(&mut self, chat: &Uri, turn: &TurnId) -> &mut TurnSurvey {
         let new = || TurnSurvey {
             turn: turn.clone(),
@@ -239,6 +248,20 @@ impl Host {
             if survey.command_ended {
                 self.end_turn(env, chat, &survey.turn, None, out);
             }
+        }
+    }
+
+    /// Starts the running surveys again, because their jobs ended with an earlier process of the
+    /// host.
+    pub(crate) fn restart_surveys(&mut self, out: &mut Effects) {
+        let surveys = self.changesets.edit_surveys.surveys.iter_mut();
+        let mut chats = Vec::new();
+        for (chat, survey) in surveys.filter(|(_, survey)| survey.is_running) {
+            survey.is_running = false;
+            chats.push(chat.clone());
+        }
+        for chat in chats {
+            self.start_survey(&chat, out);
         }
     }
 

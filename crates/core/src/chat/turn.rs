@@ -6,7 +6,7 @@
 //! (`checkpoint_barrier`). An agent that speaks ACP may hold it once more until its process and
 //! its agent session are ready (`acp::bridge`).
 
-mod checkpoint_barrier;
+pub(crate) mod checkpoint_barrier;
 pub(crate) mod command_turn;
 pub(crate) mod early_start;
 pub(crate) mod pending_prompt;
@@ -28,6 +28,7 @@ use agenthost_protocol::ids::{PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
+use serde::{Deserialize, Serialize};
 
 use crate::changeset::driver::CheckpointId;
 use crate::chat::turn::checkpoint_barrier::CheckpointBarrier;
@@ -43,7 +44,8 @@ use crate::host::step::Env;
 use crate::policy;
 
 /// State of turns that is not part of the protocol's states.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct TurnTable {
     /// Prompts that are not sent to their agent yet, by chat.
     prompts: BTreeMap<Uri, PendingPrompt>,
@@ -52,12 +54,30 @@ pub(crate) struct TurnTable {
     senders: MessageSenders,
     pub(crate) queued_steering: QueuedSteering,
     /// Sizes of the responses of active turns.
+    #[serde(skip)]
     response_sizes: ResponseUsages,
     /// Commands of command turns, by terminal.
     command_runs: BTreeMap<Uri, CommandRun>,
+    /// Chats with background work of an agent that runs.
+    pub(crate) background_chats: BTreeSet<Uri>,
     /// Chats from the log with a turn that was active when the host stopped, until the
     /// terminals that the turn shows are loaded.
+    #[serde(skip)]
     pub(crate) interrupted_chats: BTreeSet<Uri>,
+    #[serde(skip)]
+    pub(crate) recovery: TurnRecovery,
+}
+
+/// Handling of turns that were active when the earlier process of the host stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TurnRecovery {
+    /// They were interrupted, because their agents and terminals have ended.
+    #[default]
+    Interrupted,
+    /// They go on. The channels with running work are not loaded yet.
+    Loading,
+    /// They go on.
+    Continued,
 }
 
 impl TurnTable {
@@ -75,6 +95,11 @@ impl TurnTable {
         self.prompts.keys()
     }
 
+    /// Returns `true` if a prompt or a command is waiting or running.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.prompts.is_empty() || !self.barriers.is_empty() || !self.command_runs.is_empty()
+    }
+
     pub(crate) fn has_command_run(&self, terminal: &Uri) -> bool {
         self.command_runs.contains_key(terminal)
     }
@@ -90,6 +115,21 @@ impl TurnTable {
     /// Adds an action to the response size of the active turn.
     pub(crate) fn record_response(&mut self, chat: &Uri, state: &ChatState, action: &ChatAction) {
         self.response_sizes.record(chat, state, action);
+        if matches!(
+            action,
+            ChatAction::BackgroundWorkSet(_) | ChatAction::BackgroundWorkRemoved(_)
+        ) {
+            let mut work = state.background_work.iter().flat_map(|work| work.items());
+            match work.next() {
+                Some(_) => self.background_chats.insert(chat.clone()),
+                None => self.background_chats.remove(chat),
+            };
+        }
+    }
+
+    /// Measures the response of a turn that another process of the host began.
+    pub(crate) fn measure_response(&mut self, chat: &Uri, state: &ChatState) {
+        self.response_sizes.measure(chat, state);
     }
 
     /// Drops the data of a chat whose channel was removed.
@@ -97,6 +137,7 @@ impl TurnTable {
         self.response_sizes.remove(chat);
         self.queued_steering.take(chat);
         self.interrupted_chats.remove(chat);
+        self.background_chats.remove(chat);
     }
 }
 

@@ -12,6 +12,7 @@ use agenthost_protocol::root::{AuthRequiredParams, AuthRequiredReason, Authentic
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{McpServerState, SessionInputRequest};
 use agenthost_protocol::uri::{RootChannel, Uri};
+use serde::{Deserialize, Serialize};
 
 use crate::connection::registry::Principal;
 use crate::customization::mcp_servers;
@@ -25,7 +26,7 @@ use crate::host::step::Env;
 const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
 /// An access token. Its `Debug` output hides the secret.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessToken(String);
 
 impl AccessToken {
@@ -50,7 +51,7 @@ impl std::fmt::Debug for AccessToken {
 }
 
 /// Identity of a token: its owner and its resource.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TokenKey {
     /// Principal that sent the token.
     pub principal: Principal,

@@ -15,6 +15,7 @@ use agenthost_protocol::rpc::{Empty, ErrorCode, HostRequest, RequestId, RpcError
 use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Wire};
+use serde::{Deserialize, Serialize};
 
 use crate::chat::turn::pending_prompt::{AttachmentSlot, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS};
 use crate::customization::driver::{CustomizationCommand, QueryId, ResourceQuery, ResourceReply};
@@ -45,7 +46,7 @@ impl std::fmt::Debug for RawResponse {
 }
 
 /// An error that prevented a read from a client.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ClientReadError {
     /// No client that could respond is connected.
     #[error("the client that sent it is not connected")]

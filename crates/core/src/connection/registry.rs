@@ -7,13 +7,14 @@ use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
+use serde::{Deserialize, Serialize};
 
 use crate::host::input::ConnectionId;
 use crate::policy::scope::AccessScope;
 
 /// Identity of a peer, as the transport authenticated it. It never depends on data that the
 /// peer sends about itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Principal(pub String);
 
 /// The peer of a connection, as the transport authenticated it.

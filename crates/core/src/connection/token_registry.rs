@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::connection::auth::TokenKey;
 use crate::connection::registry::Principal;
@@ -19,15 +20,24 @@ const MAX_SESSION_PRINCIPALS: usize = 16;
 
 /// Tokens by owner and resource, and the principals of each session. The tokens themselves
 /// are stored outside of this crate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct TokenRegistry {
     /// Nonce of each token, to recognize the timer of a replaced one.
+    #[serde(skip)]
     pub(crate) nonces: BTreeMap<TokenKey, u128>,
     /// Principals that created a session or started turns or MCP servers in it; the latest
     /// first.
     principals: BTreeMap<Uri, Vec<Principal>>,
     /// Principals of each session, as they were last published.
     published: BTreeMap<Uri, Vec<Principal>>,
+}
+
+impl TokenRegistry {
+    /// Forgets what was published, because its receiver has ended.
+    pub(crate) fn forget_published(&mut self) {
+        self.published.clear();
+    }
 }
 
 impl Host {

@@ -11,13 +11,14 @@ use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::resource::{ResourceListResult, ResourceReadResult};
 use agenthost_protocol::session::{ClientPluginCustomization, Customization};
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::SlashCommand;
 use crate::connection::host_requests::ClientReadError;
 use crate::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 
 /// A command of the host to the customization driver.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CustomizationCommand {
     /// Reads the customizations of a session and reports changes until `Untrack`. A second
     /// `Track` replaces the first.
@@ -91,7 +92,7 @@ pub enum CustomizationCommand {
 }
 
 /// A plugin that an active client offers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientPlugin {
     /// The client that has the files.
     pub client: ClientId,
@@ -100,11 +101,11 @@ pub struct ClientPlugin {
 }
 
 /// Identifies one resource request of the driver to a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QueryId(pub u64);
 
 /// A successful response of a client to a [`ResourceQuery`].
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub enum ResourceReply {
     /// The entries of a folder.
     Listed(ResourceListResult),
@@ -123,7 +124,7 @@ impl std::fmt::Debug for ResourceReply {
 }
 
 /// The facts about a turn that the driver needs to prepare it.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct TurnPreparation {
     /// Channel URI of the session.
     pub session: Uri,
@@ -153,7 +154,7 @@ impl std::fmt::Debug for TurnPreparation {
 }
 
 /// An event of the customization driver for one session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CustomizationEvent {
     /// All customizations of the session, as far as they are known. This is the first event,
     /// and it is sent again when the list changes.
@@ -203,7 +204,7 @@ pub enum CustomizationEvent {
 }
 
 /// The reason why a turn must not start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum PreparationError {
     /// A hook denied the turn with this reason.
     #[error("{0}")]
@@ -214,7 +215,7 @@ pub enum PreparationError {
 }
 
 /// The reason why a tool call was denied during its hook check.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum HookDenial {
     /// A hook denied the tool call with this reason.
     #[error("{0}")]
@@ -243,7 +244,7 @@ pub enum HookDenial {
 }
 
 /// A resource request to a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResourceQuery {
     /// Lists the entries of a folder.
     List(Uri),
@@ -252,7 +253,7 @@ pub enum ResourceQuery {
 }
 
 /// The result of preparing a turn.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PreparedTurn {
     /// Replacement for the user's text, if the message was a slash command that expands to a
     /// prompt.

@@ -4,6 +4,7 @@ use agenthost_protocol::chat::{ErrorPart, Message};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use super::rule_files::rule_files;
 use crate::customization::driver::{
@@ -14,7 +15,7 @@ use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
 
 /// Progress of the preparation of a turn.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum PreparationState {
     /// The driver has not answered yet.
     Pending,

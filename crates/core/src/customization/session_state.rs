@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::LoadState;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::SlashCommand;
 use crate::customization::driver::ClientPlugin;
@@ -18,10 +19,13 @@ pub(crate) struct CustomizationRegistry {
     by_session: BTreeMap<Uri, SessionCustomizations>,
     /// The keys of trusted code that were last sent to the driver.
     pub(super) published_trust: BTreeSet<String>,
+    /// Sessions whose data may have changed since [`CustomizationRegistry::take_changed`].
+    changed: BTreeSet<Uri>,
 }
 
 /// Data about the customizations of one session, held while the session is tracked.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct SessionCustomizations {
     /// Slash commands that the customizations define.
     pub(crate) commands: Vec<SlashCommand>,
@@ -63,7 +67,26 @@ impl CustomizationRegistry {
     }
 
     pub(crate) fn get_mut(&mut self, session: &Uri) -> Option<&mut SessionCustomizations> {
-        self.by_session.get_mut(session)
+        let found = self.by_session.get_mut(session);
+        if found.is_some() && !self.changed.contains(session) {
+            self.changed.insert(session.clone());
+        }
+        found
+    }
+
+    /// Forgets the keys that were sent, because the driver has ended.
+    pub(crate) fn forget_trust(&mut self) {
+        self.published_trust.clear();
+    }
+
+    /// Returns the sessions whose data may have changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Uri> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Replaces all data with that of an earlier process of the host.
+    pub(crate) fn restore(&mut self, by_session: BTreeMap<Uri, SessionCustomizations>) {
+        self.by_session = by_session;
     }
 
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &Uri> {
@@ -71,15 +94,18 @@ impl CustomizationRegistry {
     }
 
     pub(super) fn insert(&mut self, session: Uri) {
+        self.changed.insert(session.clone());
         self.by_session
             .insert(session, SessionCustomizations::default());
     }
 
     pub(super) fn remove(&mut self, session: &Uri) -> Option<SessionCustomizations> {
+        self.changed.insert(session.clone());
         self.by_session.remove(session)
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut SessionCustomizations> {
+        self.changed.extend(self.by_session.keys().cloned());
         self.by_session.values_mut()
     }
 }

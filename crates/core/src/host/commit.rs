@@ -9,6 +9,7 @@ use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::state_view::StateView;
+use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::host::channels::ChannelResidency;
@@ -71,6 +72,11 @@ impl Host {
         }
         if let (ChannelState::Chat(state), Action::Chat(action)) = (&loaded.state, &action) {
             self.turns.record_response(channel, state, action);
+        }
+        if let (ChannelState::Terminal(state), Action::Terminal(TerminalAction::Exited(_))) =
+            (&loaded.state, &action)
+        {
+            self.terminals.record_state(channel, state);
         }
         let (mut legacy, mut to) = (Vec::new(), Vec::new());
         for (connection, subscription) in &target.subscribers {
@@ -206,6 +212,9 @@ impl Host {
             session: session.cloned(),
             created_seq: self.log.seq,
         };
+        if let ChannelState::Terminal(state) = &state {
+            self.terminals.record_state(channel, state);
+        }
         self.insert_channel(
             stored,
             ChannelResidency::Resident(LoadedChannel::whole(state)),

@@ -11,6 +11,7 @@ use agenthost_protocol::resource::ResourceChange;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentEvent;
 use crate::changeset::driver::{
@@ -31,7 +32,7 @@ use crate::tools::mcp::app_channel::McpClientMessage;
 use crate::tools::mcp::driver::{GatewayCallId, McpEvent};
 
 /// Identifies one connection of a client. Never reused within a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnectionId(pub u32);
 
 /// An event for the host.
@@ -39,6 +40,14 @@ pub struct ConnectionId(pub u32);
 pub enum Input {
     /// The host has started. Always the first input.
     Started,
+    /// The channels of [`Host::channels_to_recover`](crate::Host::channels_to_recover) were
+    /// loaded.
+    Recovered,
+    /// The runner, which owns agents and terminals, has ended, and a new one has started.
+    RunnerLost {
+        /// The reason, for users.
+        reason: String,
+    },
     /// A peer has connected and was authenticated.
     Connected {
         /// An id that no earlier connection had.

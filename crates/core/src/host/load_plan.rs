@@ -93,7 +93,15 @@ impl Host {
             Input::OperationFinished { request, .. } => {
                 (vec![request.channel.clone()], LoadExtent::Tail)
             }
+            Input::RunnerLost { .. } => {
+                let sessions = self
+                    .sessions
+                    .open_agents()
+                    .chain(self.customizations.sessions());
+                (sessions.cloned().collect(), LoadExtent::Tail)
+            }
             Input::Started
+            | Input::Recovered
             | Input::ChangesetRefreshDue { .. }
             | Input::PreviewDue { .. }
             | Input::Connected { .. }

@@ -14,9 +14,10 @@ use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentCommand, ToolCallDecision};
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::checkpoint_barrier::TurnEffect;
 use crate::chat::turn::command_turn::parse_command;
 use crate::host::Host;
-use crate::host::effect::{Effect, Effects};
+use crate::host::effect::Effects;
 use crate::host::step::Env;
 use crate::session::summary;
 use crate::session::summary::ChatChange;
@@ -215,7 +216,7 @@ impl Host {
         };
         let provider = state.metadata.provider.clone();
         let chat = command.chat().cloned();
-        let effect = Effect::Agent {
+        let effect = TurnEffect::Agent {
             session,
             provider,
             command: Box::new(command),

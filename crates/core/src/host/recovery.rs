@@ -1,4 +1,8 @@
-//! Ends the turns and terminals that were active when the host stopped.
+//! Ends the turns and terminals that were active when the host stopped, unless their work
+//! continues (see [`continuation`]).
+
+pub(crate) mod continuation;
+pub(crate) mod memory;
 
 use std::collections::BTreeSet;
 
@@ -9,12 +13,16 @@ use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycl
 use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
+use crate::chat::turn::TurnRecovery;
 use crate::host::Host;
 use crate::host::channels::ChannelResidency;
 use crate::host::effect::Effects;
 use crate::host::input::LoadedChannel;
 use crate::host::step::Env;
 use crate::session::provisional;
+
+/// Error type of turns that were interrupted.
+const HOST_STOPPED: &str = "hostStopped";
 
 /// Handling of terminals that are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +58,12 @@ impl Host {
         target.residency = ChannelResidency::Resident(loaded);
         match state {
             ChannelState::Chat(chat) => {
-                if chat.active_turn.is_some() {
+                if chat.active_turn.is_some() && self.turns.recovery != TurnRecovery::Interrupted {
+                    self.turns.measure_response(channel, &chat);
+                } else if chat.active_turn.is_some() {
                     self.turns.interrupted_chats.insert(channel.clone());
                     self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
-                } else {
+                } else if !self.turns.background_chats.contains(channel) {
                     self.clear_background(env, channel, out);
                 }
             }
@@ -61,7 +71,8 @@ impl Host {
                 // A provisional session has no agent yet, so its creation was not interrupted.
                 let listed = self.sessions.get(channel);
                 let waits = listed.is_some_and(|listed| provisional::maker(listed).is_some());
-                if session.lifecycle == SessionLifecycle::Creating && !waits {
+                let is_opening = self.sessions.is_agent_open(channel);
+                if session.lifecycle == SessionLifecycle::Creating && !waits && !is_opening {
                     let error =
                         interrupted_error("the host stopped while the session was created").error;
                     let failed = SessionAction::CreationFailed(CreationFailed { error });
@@ -72,7 +83,8 @@ impl Host {
             }
             ChannelState::Changeset(changeset) => self.reset_operations(channel, &changeset, out),
             ChannelState::Terminal(terminal)
-                if terminal.lifecycle == TerminalLifecycle::Running =>
+                if terminal.lifecycle == TerminalLifecycle::Running
+                    && !self.terminals.running.contains(channel) =>
             {
                 self.end_terminal(env, channel, None, out);
                 self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
@@ -134,7 +146,7 @@ impl Host {
 
 fn interrupted_error(message: &str) -> ErrorPart {
     ErrorPart {
-        error: ErrorInfo::new("hostStopped", message),
+        error: ErrorInfo::new(HOST_STOPPED, message),
         resumable: None,
     }
 }

@@ -8,6 +8,7 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::TurnRecovery;
 use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -44,13 +45,18 @@ impl Host {
             self.end_interrupted_turns(env, MissingTerminals::Ignore, out);
         }
         self.route_input(env, input, out);
-        self.release_late_events(env, out);
-        self.stop_finished_commands(out);
+        // Without the channels, work that continues looks as if it were over.
+        if self.turns.recovery != TurnRecovery::Loading {
+            self.release_late_events(env, out);
+            self.stop_finished_commands(out);
+        }
     }
 
     fn route_input(&mut self, env: &Env, input: Input, out: &mut Effects) {
         match input {
             Input::Started => self.start(out),
+            Input::Recovered => self.continue_work(env, out),
+            Input::RunnerLost { reason } => self.handle_runner_lost(env, &reason, out),
             Input::Connected { connection, peer } => self.add_connection(connection, peer),
             Input::Received {
                 connection,

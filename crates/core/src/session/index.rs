@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use super::list::ListChanges;
 use crate::agent::SlashCommand;
@@ -13,24 +14,29 @@ use crate::agent::SlashCommand;
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIndex {
     summaries: BTreeMap<Uri, Arc<SessionSummary>>,
-    /// Sessions whose agent was opened since the host started.
-    open_agents: BTreeSet<Uri>,
+    pub(crate) agents: SessionAgents,
+    /// Changes of the list, for clients that missed them.
+    pub(super) changes: ListChanges,
+}
+
+/// Data about the agents of sessions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SessionAgents {
+    /// Sessions whose agent is open.
+    pub(crate) open: BTreeSet<Uri>,
     /// Slash commands that agents have announced.
     slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that the host has derived or an agent has suggested. Any other title is never
     /// replaced.
     derived_titles: BTreeMap<Uri, String>,
-    /// Changes of the list, for clients that missed them.
-    pub(super) changes: ListChanges,
 }
 
 impl SessionIndex {
     pub(crate) fn new(changes: ListChanges) -> Self {
         SessionIndex {
             summaries: BTreeMap::new(),
-            open_agents: BTreeSet::new(),
-            slash_commands: BTreeMap::new(),
-            derived_titles: BTreeMap::new(),
+            agents: SessionAgents::default(),
             changes,
         }
     }
@@ -49,8 +55,8 @@ impl SessionIndex {
 
     /// Removes a session. Its agent stays open until [`close_agent`](Self::close_agent).
     pub(crate) fn remove(&mut self, session: &Uri) -> Option<Arc<SessionSummary>> {
-        self.slash_commands.remove(session);
-        self.derived_titles.remove(session);
+        self.agents.slash_commands.remove(session);
+        self.agents.derived_titles.remove(session);
         self.summaries.remove(session)
     }
 
@@ -67,32 +73,40 @@ impl SessionIndex {
     }
 
     pub(crate) fn is_agent_open(&self, session: &Uri) -> bool {
-        self.open_agents.contains(session)
+        self.agents.open.contains(session)
     }
 
     /// Marks the agent of a session as open. Returns `false` if it was open before.
     pub(crate) fn open_agent(&mut self, session: Uri) -> bool {
-        self.open_agents.insert(session)
+        self.agents.open.insert(session)
     }
 
     /// Marks the agent of a session as closed. Returns `false` if it was not open.
     pub(crate) fn close_agent(&mut self, session: &Uri) -> bool {
-        self.open_agents.remove(session)
+        self.agents.open.remove(session)
+    }
+
+    /// Returns the sessions whose agent is open.
+    pub(crate) fn open_agents(&self) -> impl Iterator<Item = &Uri> {
+        self.agents.open.iter()
     }
 
     pub(crate) fn slash_commands(&self, session: &Uri) -> &[SlashCommand] {
-        self.slash_commands.get(session).map_or(&[], Vec::as_slice)
+        self.agents
+            .slash_commands
+            .get(session)
+            .map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn set_slash_commands(&mut self, session: Uri, commands: Vec<SlashCommand>) {
-        self.slash_commands.insert(session, commands);
+        self.agents.slash_commands.insert(session, commands);
     }
 
     pub(crate) fn derived_title(&self, session: &Uri) -> Option<&String> {
-        self.derived_titles.get(session)
+        self.agents.derived_titles.get(session)
     }
 
     pub(crate) fn set_derived_title(&mut self, session: Uri, title: String) {
-        self.derived_titles.insert(session, title);
+        self.agents.derived_titles.insert(session, title);
     }
 }

@@ -11,6 +11,7 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalCommandExecuted, TerminalCommandFinished, TerminalPart,
 };
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -18,7 +19,7 @@ use crate::host::step::Env;
 use crate::terminal::output::CommandLine;
 
 /// A running command without output so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SilentCommand {
     line: CommandLine,
     /// Start time of the command.

@@ -10,6 +10,7 @@ use agenthost_protocol::terminal::{
     TerminalExited, TerminalPart, TerminalState, TerminalTitleChanged,
 };
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::chat::turn::command_turn::ProgramOutcome;
 use crate::host::Host;
@@ -27,7 +28,7 @@ const TRIMMED_OUTPUT_BYTES: usize = 256 * 1024;
 /// Overhead of a part in addition to its output, so that many small parts count as well.
 const PART_OVERHEAD_BYTES: usize = 100;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TerminalEvent {
     /// The program has written output.
     Output(TerminalData),
@@ -49,11 +50,11 @@ pub enum TerminalEvent {
 }
 
 /// A command line to run. It may contain secrets.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLine(pub String);
 
 /// The outcome of a program that has ended.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TerminalEnd {
     /// The exit code; `None` if the program was killed.
     pub exit_code: Option<i64>,

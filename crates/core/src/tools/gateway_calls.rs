@@ -17,6 +17,7 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::Json;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentCommand, ClientTool};
 use crate::host::Host;
@@ -34,7 +35,8 @@ const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
 const MAX_GATEWAY_CALLS: usize = 1_000;
 
 /// Calls of client tools whose agents wait for the result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct GatewayCalls {
     pending: BTreeMap<GatewayCallId, CallLocation>,
     /// Calls that agents have sent to the gateway and may still announce.
@@ -44,7 +46,7 @@ pub(crate) struct GatewayCalls {
 }
 
 /// A call of a client tool, as received at the gateway.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct GatewayCall {
     pub(crate) session: Uri,
     pub(crate) chat: Uri,
@@ -65,7 +67,7 @@ impl std::fmt::Debug for GatewayCall {
 }
 
 /// Identifies a tool call in a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct CallLocation {
     chat: Uri,
     turn: TurnId,
@@ -110,6 +112,18 @@ impl Host {
     ) {
         if let Some(called) = self.tools.gateway_calls.unannounced.remove(&ticket) {
             self.match_or_begin_call(env, ticket, called, out);
+        }
+    }
+
+    /// Waits again for the announcements of calls, because the timers ended with an earlier
+    /// process of the host.
+    pub(crate) fn restart_announcement_timers(&self, out: &mut Effects) {
+        for call in self.tools.gateway_calls.unannounced.keys() {
+            let call = *call;
+            out.schedule(
+                ANNOUNCEMENT_TIMEOUT,
+                Input::CallAnnouncementTimedOut { call },
+            );
         }
     }
 

@@ -2,9 +2,10 @@
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use serde::{Deserialize, Serialize};
 
 /// The time at which tool hooks run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ToolHookPhase {
     /// Before the tool call. A hook can deny it.
     Before,
@@ -15,11 +16,11 @@ pub enum ToolHookPhase {
 }
 
 /// Identifies one hook check of a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HookCheckId(pub u64);
 
 /// The use of a tool, as input of its hooks.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// Channel URI of the session.
     pub session: Uri,

@@ -214,6 +214,7 @@ impl Log {
                 .collect(),
             agent_options: self.agent_options.clone().into_iter().collect(),
             removed_sessions: self.removed.clone(),
+            memory: None,
             unreadable: Vec::new(),
         }
     }

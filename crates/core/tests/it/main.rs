@@ -17,6 +17,7 @@ mod chat_moves;
 mod chats;
 mod completions;
 mod configuration;
+mod continuation;
 mod customizations;
 mod digest;
 mod directories;

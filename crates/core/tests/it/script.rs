@@ -378,6 +378,7 @@ impl Runner<'_> {
                 Effects::default()
             }
             "restart" => self.test_host.restart(),
+            "takeover" => self.test_host.take_over(),
             "full" => self.test_host.fill_disk(),
             "space" => self.test_host.free_disk(),
             "revoke" => {

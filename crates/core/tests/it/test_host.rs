@@ -12,9 +12,9 @@ use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand};
 use agenthost_core::{
     AccessScope, AgentCatalog, AppVisibility, ChangeJob, ChangeTask, ChannelNeed, CheckpointId,
     ClientMessage, ConnectionId, Effect, Effects, Env, FileJob, FileSearch, GracePeriodId, Host,
-    HostConfig, Input, LoadExtent, PeerIdentity, Principal, PtyCommand, RecoveryOutcome,
-    RememberedClient, ResponseBody, StoreWrite, WatchRequest, strip_apps_from_action,
-    strip_apps_from_state,
+    HostConfig, HostMemory, Input, LoadExtent, PeerIdentity, Principal, PtyCommand,
+    RecoveryOutcome, RememberedClient, ResponseBody, StoreWrite, StoredHost, WatchRequest,
+    strip_apps_from_action, strip_apps_from_state,
 };
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -75,6 +75,8 @@ pub(crate) struct TestHost {
     pub(crate) now: i64,
     pub(crate) steps: u128,
     pub(crate) digest: Option<StepDigest>,
+    /// The stored memory of the host.
+    pub(crate) memory: BTreeMap<String, String>,
     /// Set while the disk is full.
     pub(crate) full: Option<FullDisk>,
 }
@@ -216,6 +218,7 @@ impl TestHost {
             now: 1_767_603_600_000,
             steps: 0,
             digest: None,
+            memory: BTreeMap::new(),
             full: None,
         };
         test_host.take(Input::Started, &mut Effects::default());
@@ -624,6 +627,44 @@ impl TestHost {
             let extent = LoadExtent::Tail;
             self.restore(ChannelNeed { channel, extent }, &mut all);
         }
+        all
+    }
+
+    /// Kills the host and starts it again, while agents and terminals go on in the runner. Jobs and
+    /// timers of the host are lost.
+    pub(crate) fn take_over(&mut self) -> Effects {
+        self.memories.append(&mut self.clients);
+        self.searches.clear();
+        self.previews.clear();
+        self.tokens.clear();
+        self.errands.clear();
+        self.watches.clear();
+        self.changes.clear();
+        self.looks.clear();
+        self.grants.clear();
+        self.awaited.clear();
+        self.asked.clear();
+        self.unanswered.clear();
+        self.untold.clear();
+        for part in self.host.memory_parts() {
+            match part.content {
+                Some(content) => self.memory.insert(part.name, content),
+                None => self.memory.remove(&part.name),
+            };
+        }
+        let memory = HostMemory::decode(self.memory.clone()).unwrap();
+        let stored = StoredHost {
+            memory: Some(memory),
+            ..self.log.remember()
+        };
+        self.host = Host::new(self.config.clone(), stored);
+        let mut all = Effects::default();
+        self.take(Input::Started, &mut all);
+        for channel in self.host.channels_to_recover() {
+            let extent = LoadExtent::Tail;
+            self.restore(ChannelNeed { channel, extent }, &mut all);
+        }
+        self.take(Input::Recovered, &mut all);
         all
     }
 

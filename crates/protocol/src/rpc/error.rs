@@ -1,12 +1,15 @@
 //! Errors in the response to a request.
 
+use serde::{Deserialize, Serialize};
+
 use crate::common::ProtectedResource;
 use crate::resource::ResourceRequestParams;
 use crate::wire;
 use crate::wire::{Json, Wire};
 
 /// The kind of an error response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "i64", into = "i64")]
 pub enum ErrorCode {
     /// The text is not valid JSON.
     ParseError,
@@ -88,8 +91,20 @@ impl ErrorCode {
     }
 }
 
+impl From<i64> for ErrorCode {
+    fn from(number: i64) -> Self {
+        ErrorCode::from_number(number)
+    }
+}
+
+impl From<ErrorCode> for i64 {
+    fn from(code: ErrorCode) -> Self {
+        code.number()
+    }
+}
+
 /// The error in a response.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({})", code.number())]
 pub struct RpcError {
     /// Kind of the error.

@@ -2,10 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::{DecodeError, Node};
 
 /// The id of a request, as its sender wrote it: a string, a number or `null` (RPC-2).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// `serde` is for messages between processes of one host; on the wire, the id is JSON as
+/// [`Display`](fmt::Display) prints it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RequestId {
     /// The sender chose `null`, or the id could not be decoded.
     Null,

@@ -25,6 +25,7 @@ mod fan_out;
 mod history;
 mod latency;
 mod memory;
+mod runner;
 mod versions;
 
 use std::path::PathBuf;
@@ -60,6 +61,12 @@ fn main() {
         runtime.block_on(memory::host(PathBuf::from(directory)));
         return;
     }
+    if let [_, word, directory] = &arguments[..]
+        && word == "runner"
+    {
+        runtime.block_on(runner::process(PathBuf::from(directory)));
+        return;
+    }
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let smoke = has("--smoke");
     let scale = Scale {
@@ -93,7 +100,7 @@ fn main() {
 }
 
 /// Subjects, in the order of `docs/performance.md`.
-const SUBJECTS: [&str; 10] = [
+const SUBJECTS: [&str; 11] = [
     "fan-out",
     "latency",
     "catalogue",
@@ -102,6 +109,7 @@ const SUBJECTS: [&str; 10] = [
     "changes",
     "cat",
     "acp",
+    "runner",
     "customizations",
     "versions",
 ];
@@ -122,6 +130,7 @@ async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
             "changes" => changes::run(scale),
             "cat" => cat::run(scale).await,
             "acp" => acp::run(scale).await,
+            "runner" => runner::run(scale).await,
             "customizations" => customizations::run(scale).await,
             _ => versions::run(scale).await,
         });

@@ -47,6 +47,8 @@ pub(crate) enum LoopEvent {
     AgentsReplaced(AgentList),
     /// An input that does not come from a connection, or the end of one.
     Input(Input),
+    /// An input of the runner, with its number.
+    RunnerInput { number: u64, input: Input },
 }
 
 /// A message of a client, decoded or as text.

@@ -8,6 +8,8 @@ use agenthost_protocol::terminal::TerminalAction;
 use tokio::sync::mpsc;
 
 use crate::connection::message::LoopEvent;
+use crate::host_loop::drivers::DriverHost;
+use crate::runner::link::RunnerEvent;
 
 /// Limit on the inputs of a batch, so that no client waits long for its response.
 const MAX_BATCH_INPUTS: usize = 256;
@@ -20,10 +22,16 @@ const MAX_BATCH_BYTES: usize = 512 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct InputBatch {
     pub(crate) events: Vec<LoopEvent>,
+    /// The reason why the runner was lost, after the inputs of the batch.
+    pub(crate) lost_runner: Option<String>,
     bytes: usize,
 }
 
 impl InputBatch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.lost_runner.is_none()
+    }
+
     pub(crate) fn push(&mut self, event: LoopEvent) {
         self.bytes += event_bytes(&event);
         self.events.push(event);
@@ -47,6 +55,26 @@ impl InputBatch {
         }
     }
 
+    /// Adds the inputs of the runner that have arrived, up to the limits.
+    pub(super) fn fill_from_runner(&mut self, drivers: &mut DriverHost) {
+        while self.has_capacity()
+            && self.lost_runner.is_none()
+            && let Some(event) = drivers.try_next_event()
+        {
+            self.push_runner_event(event);
+        }
+    }
+
+    /// Adds an event of the runner.
+    pub(super) fn push_runner_event(&mut self, event: RunnerEvent) {
+        match event {
+            RunnerEvent::Input(number, input) => {
+                self.push(LoopEvent::RunnerInput { number, input });
+            }
+            RunnerEvent::Lost(reason) => self.lost_runner = Some(reason),
+        }
+    }
+
     fn has_capacity(&self) -> bool {
         self.events.len() < MAX_BATCH_INPUTS && self.bytes < MAX_BATCH_BYTES
     }
@@ -56,7 +84,17 @@ impl InputBatch {
 fn event_bytes(event: &LoopEvent) -> usize {
     match event {
         LoopEvent::MessageReceived { bytes, .. } => *bytes,
-        LoopEvent::Input(Input::Agent { event, .. }) => match event {
+        LoopEvent::Input(input) | LoopEvent::RunnerInput { input, .. } => input_bytes(input),
+        LoopEvent::Connected { .. }
+        | LoopEvent::ReadEnded { .. }
+        | LoopEvent::AgentsReplaced(_) => 0,
+    }
+}
+
+/// Returns the approximate size of an input. Only streamed output counts.
+fn input_bytes(input: &Input) -> usize {
+    match input {
+        Input::Agent { event, .. } => match event {
             AgentEvent::Terminal { action, .. } => {
                 if let TerminalAction::Data(data) = &**action {
                     data.data.len()
@@ -73,13 +111,10 @@ fn event_bytes(event: &LoopEvent) -> usize {
             }
             _ => 0,
         },
-        LoopEvent::Input(Input::Terminal {
+        Input::Terminal {
             event: TerminalEvent::Output(data),
             ..
-        }) => data.data.len(),
-        LoopEvent::Input(_)
-        | LoopEvent::Connected { .. }
-        | LoopEvent::ReadEnded { .. }
-        | LoopEvent::AgentsReplaced(_) => 0,
+        } => data.data.len(),
+        _ => 0,
     }
 }

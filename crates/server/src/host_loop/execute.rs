@@ -1,9 +1,6 @@
 //! Routes each effect of a step to the part of the server that carries it out.
 
-use agenthost_core::agent::AgentCommand;
-use agenthost_core::{
-    AccessToken, Effect, Input, Principal, PtyCommand, SessionEnvironment, TokenKey,
-};
+use agenthost_core::{Effect, Input, SessionEnvironment};
 use agenthost_protocol::rpc::encode;
 use agenthost_protocol::uri::Uri;
 use agenthost_store::{Store, StoreError};
@@ -26,6 +23,10 @@ impl HostLoop {
     }
 
     fn route_effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
+        let effect = match self.execute_on_driver(effect)? {
+            Ok(input) => return Ok(input),
+            Err(effect) => effect,
+        };
         let workers = &mut self.workers;
         match effect {
             Effect::Respond {
@@ -66,45 +67,13 @@ impl HostLoop {
                 action,
                 reason,
             } => tracing::warn!(%channel, action, reason, "discarded an action"),
-            Effect::Agent {
-                session,
-                provider,
-                command,
-            } => {
-                if let AgentCommand::Open { .. } = &*command {
-                    let environment = read_environment(&self.store, &session)?;
-                    self.agents.set_environment(session.clone(), environment);
-                }
-                return Ok(self.agents.send_command(&session, &provider, *command));
-            }
-            Effect::StoreToken { key, token } => self.store_token(key, token),
-            Effect::SetTokenPrincipals {
-                session,
-                principals,
-            } => self.set_token_principals(session, principals),
-            Effect::Customization(command) => {
-                let worker = workers.customization_worker.as_mut();
-                return Ok(worker.and_then(|worker| worker.run(*command)));
-            }
-            Effect::Mcp(command) => {
-                let worker = workers.customization_worker.as_mut();
-                return Ok(worker.and_then(|worker| worker.run_mcp(*command)));
-            }
-            Effect::Terminal {
-                content_session,
-                terminal,
-                command,
-            } => {
-                let session = content_session.as_ref();
-                let environment = match (&*command, session) {
-                    (PtyCommand::Open { .. }, Some(session)) => {
-                        read_environment(&self.store, session)?
-                    }
-                    _ => SessionEnvironment::default(),
-                };
-                let worker = &mut workers.terminal_worker;
-                return Ok(worker.run(session, &environment, terminal, *command));
-            }
+            // Executed before.
+            Effect::Agent { .. }
+            | Effect::Terminal { .. }
+            | Effect::Customization(_)
+            | Effect::Mcp(_)
+            | Effect::StoreToken { .. }
+            | Effect::SetTokenPrincipals { .. } => {}
             Effect::TrackChanges(job) => workers.change_worker.submit(*job),
             Effect::TrustCode { keys } => workers.change_worker.tracker().set_trusted_keys(keys),
             Effect::StoreContent(text) => workers.file_worker.store_content(&text),
@@ -124,27 +93,14 @@ impl HostLoop {
         }
         Ok(None)
     }
-
-    /// Stores a token for MCP servers and for agents.
-    fn store_token(&mut self, key: TokenKey, token: Option<AccessToken>) {
-        if let Some(worker) = &self.workers.customization_worker {
-            worker.store_token(key.clone(), token.clone());
-        }
-        self.agents.store_token(key, token);
-    }
-
-    /// Sets the principals whose tokens the MCP servers and the agent of a session use.
-    fn set_token_principals(&mut self, session: Uri, principals: Vec<Principal>) {
-        if let Some(worker) = &self.workers.customization_worker {
-            worker.set_token_principals(&session, principals.clone());
-        }
-        self.agents.set_token_principals(session, principals);
-    }
 }
 
 /// Reads the environment of a session. Without a readable one, the session works with that of
 /// the host.
-fn read_environment(store: &Store, session: &Uri) -> Result<SessionEnvironment, StoreError> {
+pub(super) fn read_environment(
+    store: &Store,
+    session: &Uri,
+) -> Result<SessionEnvironment, StoreError> {
     match store.session_environment(session) {
         Err(error @ StoreError::Unreadable { .. }) => {
             tracing::error!(%session, %error, "failed to read an environment");

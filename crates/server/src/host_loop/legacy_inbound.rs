@@ -46,8 +46,7 @@ impl HostLoop {
         let named_channels = legacy::named_channels(&self.host, &message);
         let needs = self.host.missing_among(named_channels, extent);
         if !needs.is_empty() {
-            let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes).await?;
+            self.persist(out).await?;
         }
         for need in needs {
             self.load_channel(need, out)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use agenthost_core::{ClientMessage, ConnectionId, Effects, Host, Input, StoreWrite};
 use agenthost_stdx::disk_space::StorageProblem;
-use agenthost_store::{AppendResult, StoreError};
+use agenthost_store::{AppendResult, RunnerProgress, StoreError};
 
 use super::{HostLoop, allow_no_space, now};
 
@@ -85,9 +85,11 @@ impl HostLoop {
     pub(super) async fn append(
         &mut self,
         writes: &[StoreWrite],
+        progress: &RunnerProgress,
     ) -> Result<AppendResult, StoreError> {
         loop {
-            let problem = match self.store.append(writes, now()) {
+            let appended = self.store.append_with_runner(writes, progress, now());
+            let problem = match appended {
                 Err(StoreError::NoSpace { problem, .. }) => problem,
                 appended => return appended,
             };
@@ -124,8 +126,7 @@ impl HostLoop {
         out: &mut Effects,
     ) -> Result<(), StoreError> {
         // Steps of the same batch, from before storage was blocked, can't be undone.
-        let writes = std::mem::take(&mut out.writes);
-        self.persist(&writes).await?;
+        self.persist(out).await?;
         let Some(blocked) = &mut self.blocked else {
             return Ok(());
         };
@@ -255,6 +256,7 @@ impl HostLoop {
         }
         let env = self.next_env();
         let from = trial.effects.effects.len();
+        self.note_step(&input);
         self.host.step(&env, input, &mut trial.effects);
         if !self.store_trial(trial)? {
             return Ok(false);

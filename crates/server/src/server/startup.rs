@@ -2,37 +2,33 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agenthost_agents::AgentSupervisor;
 use agenthost_core::{AgentCatalog, Host, HostConfig, Input, SessionKey, StoredHost};
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
-use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_store::Store;
-use agenthost_workspace::{
-    ContentStore, FileService, ProtectedPaths, ResourceService, ShellSpec, uri_of,
-};
+use agenthost_workspace::{ContentStore, FileService, ProtectedPaths, ResourceService, uri_of};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
+use crate::config::{CHANGES_DIR, CONTENT_DIR, HOST_PID_DIR, ServerConfig};
 use crate::connection::message::LoopEvent;
 use crate::delivery::Publisher;
 use crate::delivery::outbox::CapacityNotify;
 use crate::host_loop::HostLoop;
+use crate::host_loop::drivers::DriverLauncher;
 use crate::legacy::LegacyClients;
 use crate::server::agent_catalog::CatalogBuilder;
 use crate::server::{HostUsage, ServeError};
 use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
-use crate::workers::customization::{CustomizationWorker, start_customization_worker};
 use crate::workers::files::FileWorker;
 use crate::workers::search::SearchWorker;
-use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
 
@@ -40,11 +36,8 @@ use crate::workers::watches::WatchWorker;
 /// because their inputs can be large.
 const AGENT_INPUT_QUEUE: usize = 256;
 
-/// Directory for content that is too large for a state, in the data directory.
-const CONTENT_DIR: &str = "content";
-
 /// Builds the loop with all of its workers, agents and the restored host.
-pub(crate) fn build_host_loop(
+pub(crate) async fn build_host_loop(
     config: &ServerConfig,
     mut store: Store,
     events: mpsc::Receiver<LoopEvent>,
@@ -53,25 +46,20 @@ pub(crate) fn build_host_loop(
     let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
     let protected = config.protected_paths();
     let contents = open_contents(&config.data_directory)?;
-    let scratch = open_scratch(&config.data_directory)?;
-    // Processes of an earlier host may still use its temporary directories, so they end first.
-    kill_leftovers(&config.data_directory.join(PID_DIR));
-    // A failure is not fatal: the next start tries again.
-    if let Err(error) = scratch.sweep() {
-        tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
-    }
-    let workers = build_workers(config, &protected, &input_sender, &contents, scratch)?;
-    let agents = build_agents(
-        config,
-        protected,
-        input_sender,
-        &contents,
-        workers.customization_worker.as_ref(),
-    );
+    // Processes of an earlier host of this kind: those that work on changes.
+    kill_leftovers(&config.data_directory.join(HOST_PID_DIR));
+    let workers = build_workers(config, &protected, &input_sender, &contents);
+    let launcher = DriverLauncher {
+        config: config.clone(),
+        inputs: input_sender,
+        contents: Arc::clone(&contents),
+    };
+    let (drivers, memory) = launcher.start(&mut store).await?;
     // The epoch begins before the host is loaded, because its sequence numbers continue from
     // there.
     store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
-    let stored = store.load_host()?;
+    let mut stored = store.load_host()?;
+    stored.memory = memory;
     for problem in &stored.unreadable {
         tracing::error!(problem, "failed to read a stored row");
     }
@@ -82,11 +70,15 @@ pub(crate) fn build_host_loop(
     }
     let compacted = stored.seq;
     let catalog = CatalogBuilder::new(config);
-    let host = Host::new(build_host_config(config, catalog.build(&agents)), stored);
+    let host = Host::new(
+        build_host_config(config, catalog.build(drivers.agents())),
+        stored,
+    );
     Ok(HostLoop {
         host,
         store,
-        agents,
+        drivers,
+        launcher,
         catalog,
         retention: config.retention,
         events,
@@ -103,6 +95,8 @@ pub(crate) fn build_host_loop(
         blocked: None,
         next_storage_retry: Instant::now(),
         stop,
+        keeps_runner: Arc::new(AtomicBool::new(false)),
+        staged_effects: 0,
         appended: Vec::new(),
     })
 }
@@ -112,56 +106,24 @@ fn build_workers(
     protected: &ProtectedPaths,
     inputs: &mpsc::Sender<Input>,
     contents: &Arc<ContentStore>,
-    scratch: ScratchSpace,
-) -> Result<Workers, ServeError> {
-    let pid_dir = config.data_directory.join(PID_DIR);
+) -> Workers {
+    let pid_dir = config.data_directory.join(HOST_PID_DIR);
     let changes = config.data_directory.join(CHANGES_DIR);
     let change_worker =
         ChangeWorker::new(changes, Arc::clone(contents), &pid_dir, protected.clone());
-    let shell = ShellSpec {
-        path: config.shell.clone(),
-        scratch: scratch.clone(),
-        ..ShellSpec::default()
-    };
     let resources = ResourceService::new(
         FileService::default().with_protected_paths(protected.clone()),
         Arc::clone(contents),
         change_worker.tracker(),
     );
-    let terminal_worker =
-        TerminalWorker::new(inputs.clone(), Arc::clone(contents), &pid_dir, shell);
-    Ok(Workers {
+    Workers {
         tasks: JoinSet::new(),
         file_worker: FileWorker::new(resources, Arc::clone(contents)),
         search_worker: SearchWorker::new(protected.clone()),
-        terminal_worker,
         watch_worker: WatchWorker::new(inputs.clone(), protected.clone()),
         timer_worker: TimerWorker,
         change_worker,
-        customization_worker: start_customization_worker(config, &pid_dir, scratch, inputs)?,
-    })
-}
-
-fn build_agents(
-    config: &ServerConfig,
-    protected: ProtectedPaths,
-    inputs: mpsc::Sender<Input>,
-    contents: &Arc<ContentStore>,
-    customizing: Option<&CustomizationWorker>,
-) -> AgentSupervisor {
-    let mut agents = AgentSupervisor::new(inputs);
-    agents.set_protected_paths(protected);
-    agents.set_content_store(Arc::clone(contents));
-    let relay = config.customizations.as_ref();
-    let relay = relay.and_then(|customizations| customizations.relay.as_ref());
-    if let (Some(relay), Some(customizing)) = (relay, customizing) {
-        agents.set_tool_relay(customizing.tool_relay(relay));
     }
-    for agent in &config.agents {
-        agent.on_host_start();
-        agents.add(Arc::clone(agent));
-    }
-    agents
 }
 
 fn build_host_config(config: &ServerConfig, catalog: AgentCatalog) -> HostConfig {
@@ -212,11 +174,6 @@ fn open_contents(data_directory: &Path) -> Result<Arc<ContentStore>, ServeError>
     let contents = ContentStore::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     Ok(Arc::new(contents))
-}
-
-fn open_scratch(data_directory: &Path) -> Result<ScratchSpace, ServeError> {
-    let path = data_directory.join(SCRATCH_DIR);
-    ScratchSpace::in_directory(&path).map_err(|source| ServeError::Scratch { path, source })
 }
 
 /// Returns a start value for nonces that no other run of the host has used.

@@ -136,6 +136,11 @@ impl TerminalWorker {
         }
     }
 
+    /// Returns `true` if no terminal is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.terminals.is_empty()
+    }
+
     /// Closes all terminals, and waits until their processes have exited.
     pub(crate) async fn close_all(&mut self) {
         let terminals = std::mem::take(&mut self.terminals);

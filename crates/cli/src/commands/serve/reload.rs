@@ -23,26 +23,21 @@ pub(super) struct AgentReload {
 }
 
 /// The configuration with which a host was started.
-pub(super) struct StartedWith {
+pub(crate) struct StartedWith {
     /// The file that was named on the command line.
-    pub(super) named_file: Option<PathBuf>,
-    pub(super) file: FileConfig,
-    pub(super) data_directory: PathBuf,
+    pub(crate) named_file: Option<PathBuf>,
+    pub(crate) file: FileConfig,
+    pub(crate) data_directory: PathBuf,
     /// The agents that do not depend on the configuration.
-    pub(super) builtin: Vec<Arc<dyn Agent>>,
-    pub(super) offered: OfferedAgents,
+    pub(crate) builtin: Vec<Arc<dyn Agent>>,
+    pub(crate) offered: OfferedAgents,
 }
 
 impl AgentReload {
     pub(super) fn start(started: StartedWith, replacer: AgentReplacer) -> Self {
         // One request is enough: it covers all changes until it is handled.
         let (requests, receiver) = mpsc::channel(1);
-        let reloader = AgentReloader {
-            path: config_path(started.named_file.as_deref()),
-            restart_file: started.file.clone(),
-            last_problem: None,
-            started,
-        };
+        let reloader = AgentReloader::new(started);
         let watch = ProgramWatch::start(requests.clone());
         let watch = watch
             .inspect_err(|error| {
@@ -97,7 +92,8 @@ async fn run(
     }
 }
 
-struct AgentReloader {
+/// Reads the configuration of agents again.
+pub(crate) struct AgentReloader {
     /// The path of the configuration file, which may not exist.
     path: Option<PathBuf>,
     started: StartedWith,
@@ -108,8 +104,17 @@ struct AgentReloader {
 }
 
 impl AgentReloader {
+    pub(crate) fn new(started: StartedWith) -> Self {
+        AgentReloader {
+            path: config_path(started.named_file.as_deref()),
+            restart_file: started.file.clone(),
+            last_problem: None,
+            started,
+        }
+    }
+
     /// Returns all agents, if they have changed.
-    fn reload(&mut self) -> Option<Vec<Arc<dyn Agent>>> {
+    pub(crate) fn reload(&mut self) -> Option<Vec<Arc<dyn Agent>>> {
         let read = self.read_valid_file();
         let file = match read {
             Ok(file) => {

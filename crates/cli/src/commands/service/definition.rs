@@ -11,7 +11,8 @@ pub(super) const LAUNCHD_LABEL: &str = "dev.agenthost.host";
 /// Returns the systemd user unit that runs a command line.
 ///
 /// The restrictions are those that agents do not notice: they have to write to projects, use the
-/// network and start programs. `NoNewPrivileges` also ends `sudo` in agents and terminals.
+/// network and start programs. `NoNewPrivileges` also ends `sudo` in agents and terminals. systemd
+/// signals the host alone, which ends its runner; after a crash of the host, the runner goes on.
 pub(super) fn systemd_unit(words: &[String], path: &str) -> anyhow::Result<String> {
     let words: Vec<_> = words.iter().map(|word| quote_systemd(word)).collect();
     let command = words.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
@@ -26,7 +27,7 @@ ExecStart={}
 Environment={path}
 Restart=on-failure
 RestartSec=1
-KillMode=mixed
+KillMode=process
 TimeoutStopSec=20
 UMask=0077
 NoNewPrivileges=yes

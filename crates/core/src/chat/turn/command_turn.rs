@@ -12,6 +12,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, TerminalState};
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -29,7 +30,7 @@ pub(crate) const COMMAND_PREFIX: &str = "!";
 const COMMAND_CALL_ID: &str = "command";
 
 /// The command of a command turn.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CommandRun {
     pub(crate) session: Uri,
     pub(crate) chat: Uri,
@@ -39,7 +40,7 @@ pub(crate) struct CommandRun {
 }
 
 /// Lifecycle of the command of a command turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum CommandStage {
     Running,
     /// A client let the command continue without its turn.

@@ -16,6 +16,7 @@ use agenthost_protocol::resource::{ContentEncoding, ResourceReadResult};
 use agenthost_protocol::uri::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentCommand, AttachmentContent};
 use crate::connection::host_requests::{ClientReadError, RequestOrigin};
@@ -38,7 +39,7 @@ const MAX_TOTAL_ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) const MAX_ATTACHMENTS: usize = 16;
 
 /// A prompt that waits for attachments, for its preparation or for MCP servers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PendingPrompt {
     pub(crate) turn: TurnId,
     message: Arc<Message>,
@@ -62,16 +63,40 @@ pub(crate) struct AttachmentSlot {
 
 /// Senders of messages that are not sent to an agent yet. They are only in memory, because
 /// no field in the state of a chat names the sender.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<MessageSender>", into = "Vec<MessageSender>")]
 pub(crate) struct MessageSenders(BTreeMap<(Uri, MessageRef), ClientId>);
 
+/// An entry of [`MessageSenders`]: the chat, the message and its sender.
+type MessageSender = (Uri, MessageRef, ClientId);
+
 /// Identity of a message in a chat.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum MessageRef {
     /// The message of a turn.
     Turn(TurnId),
     /// A steering or queued message.
     Pending(PendingMessageId),
+}
+
+impl From<Vec<MessageSender>> for MessageSenders {
+    fn from(senders: Vec<MessageSender>) -> Self {
+        let senders = senders.into_iter();
+        MessageSenders(
+            senders
+                .map(|(chat, message, client)| ((chat, message), client))
+                .collect(),
+        )
+    }
+}
+
+impl From<MessageSenders> for Vec<MessageSender> {
+    fn from(senders: MessageSenders) -> Self {
+        let senders = senders.0.into_iter();
+        senders
+            .map(|((chat, message), client)| (chat, message, client))
+            .collect()
+    }
 }
 
 impl Host {
@@ -198,6 +223,21 @@ impl Host {
             });
         }
         self.send_prompt_if_ready(&slot.chat, out);
+    }
+
+    /// Gives up the attachments that clients have not returned, and sends the prompts that
+    /// waited for them. Their connections ended with an earlier process of the host.
+    pub(crate) fn give_up_attachments(&mut self, out: &mut Effects) {
+        for pending in self.turns.prompts.values_mut() {
+            for (_, content) in &mut pending.contents {
+                let lost = ClientReadError::Disconnected.to_string();
+                content.get_or_insert(AttachmentContent::Unreadable(lost));
+            }
+        }
+        let chats: Vec<_> = self.turns.prompts.keys().cloned().collect();
+        for chat in chats {
+            self.send_prompt_if_ready(&chat, out);
+        }
     }
 
     /// Returns `true` until the chat's prompt has been sent to the agent.

@@ -56,6 +56,18 @@ enum ResponseGrowth<'a> {
 }
 
 impl ResponseUsages {
+    /// Measures the response that the active turn of a chat has so far.
+    pub(crate) fn measure(&mut self, chat: &Uri, state: &ChatState) {
+        let turn = state.active_turn.as_ref();
+        let bytes = turn.map_or(0, |turn| encoded_len(&turn.response_parts));
+        let call_content = BTreeMap::new();
+        let usage = ResponseUsage {
+            bytes,
+            call_content,
+        };
+        self.0.insert(chat.clone(), usage);
+    }
+
     /// Records an action that was applied to a chat.
     pub(crate) fn record(&mut self, chat: &Uri, state: &ChatState, action: &ChatAction) {
         let growth = measure_growth(action);
@@ -64,16 +76,7 @@ impl ResponseUsages {
             ResponseGrowth::Started => {
                 self.0.insert(chat.clone(), ResponseUsage::default());
             }
-            ResponseGrowth::Resumed => {
-                let turn = state.active_turn.as_ref();
-                let bytes = turn.map_or(0, |turn| encoded_len(&turn.response_parts));
-                let call_content = BTreeMap::new();
-                let usage = ResponseUsage {
-                    bytes,
-                    call_content,
-                };
-                self.0.insert(chat.clone(), usage);
-            }
+            ResponseGrowth::Resumed => self.measure(chat, state),
             ResponseGrowth::Ended => self.remove(chat),
             ResponseGrowth::Bytes(_)
             | ResponseGrowth::Part(_)

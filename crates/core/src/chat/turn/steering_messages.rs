@@ -13,6 +13,7 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::ids::PendingMessageId;
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
 use crate::chat::turn::TurnSource;
@@ -23,7 +24,7 @@ use crate::policy::chat::MAX_QUEUED_MESSAGES;
 
 /// Steering messages in the queue of a chat, until the turn that they were meant for ends. In
 /// the order in which they were set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct QueuedSteering(BTreeMap<Uri, Vec<PendingMessageId>>);
 
 impl QueuedSteering {

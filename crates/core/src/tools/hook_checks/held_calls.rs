@@ -6,6 +6,7 @@ use agenthost_protocol::chat::{ChatAction, ToolCallReady, ToolCallTarget};
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use serde::{Deserialize, Serialize};
 
 use crate::tools::mcp::driver::GatewayCallId;
 use crate::tools::tool_use::{HookCheckId, ToolUse};
@@ -15,7 +16,8 @@ use crate::tools::tool_use::{HookCheckId, ToolUse};
 const MAX_PASSED_CHECKS: usize = 100;
 
 /// Pending and passed hook checks.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct HookChecks {
     pub(super) last_id: u64,
     pub(super) pending: BTreeMap<HookCheckId, HookCheck>,
@@ -25,7 +27,7 @@ pub(crate) struct HookChecks {
 }
 
 /// A pending hook check.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HookCheck {
     pub(super) session: Uri,
     pub(super) chat: Uri,
@@ -34,7 +36,7 @@ pub(super) struct HookCheck {
     pub(super) subject: CheckSubject,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum CheckSubject {
     /// A call at the gateway.
     Gateway(GatewayCallId),
@@ -43,7 +45,7 @@ pub(super) enum CheckSubject {
 }
 
 /// An approval request that is held until its check has ended.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct HeldToolCall {
     pub(super) call: ToolCallId,
     pub(super) ready: Box<ToolCallReady>,
@@ -63,7 +65,7 @@ impl std::fmt::Debug for HeldToolCall {
 }
 
 /// A tool use that hooks have allowed.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PassedCheck {
     pub(super) chat: Uri,
     pub(super) turn: TurnId,

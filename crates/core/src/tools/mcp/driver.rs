@@ -12,13 +12,14 @@ use agenthost_protocol::rpc::{RequestId, RpcError};
 use agenthost_protocol::session::McpServerApps;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
+use serde::{Deserialize, Serialize};
 
 use crate::agent::ClientTool;
 use crate::customization::driver::HookDenial;
 use crate::host::input::ConnectionId;
 
 /// A command of the host to the MCP driver.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum McpCommand {
     /// Starts or restarts a server.
     Start {
@@ -96,7 +97,7 @@ pub enum McpCommand {
 }
 
 /// The mode of the gate for tool calls of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallGateMode {
     /// Each call waits for the hook check of the host.
     Hooks,
@@ -105,7 +106,7 @@ pub enum CallGateMode {
 }
 
 /// The reason to start a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartReason {
     /// A turn could use the server.
     Turn,
@@ -114,7 +115,7 @@ pub enum StartReason {
 }
 
 /// A request of a client that is forwarded to a server.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct McpForward {
     /// The connection that sent the request.
     pub connection: ConnectionId,
@@ -142,11 +143,11 @@ impl std::fmt::Debug for McpForward {
 }
 
 /// Identifies one tool call at the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GatewayCallId(pub u64);
 
 /// A tool of an MCP server, as offered to the agent of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpTool {
     /// The server of the tool.
     pub server: CustomizationId,
@@ -163,7 +164,7 @@ pub struct McpTool {
 }
 
 /// An event of the MCP servers of a session.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub enum McpEvent {
     /// An agent has requested the tools of the session. Many agents request them only once, at
     /// their start, so the servers have to start now. The host then sends `SetClientTools`, and

@@ -8,6 +8,7 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::{McpServerError, McpServerState};
 use agenthost_protocol::uri::Uri;
+use serde::{Deserialize, Serialize};
 
 use crate::customization::mcp_servers;
 use crate::host::Host;
@@ -23,7 +24,7 @@ const BASE_RETRY_DELAY: Millis = Millis(10_000);
 /// Upper limit of the backoff.
 const MAX_RETRY_DELAY: Millis = Millis(10 * 60_000);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServerFailure {
     /// The number of failures in a row.
     count: u32,
