@@ -234,6 +234,12 @@ impl Client {
         self.engine.unconfirmed_count()
     }
 
+    /// Returns `true` if updates have been received that [`Client::next_update`] has not returned
+    /// yet, for example while a request waited for its response.
+    pub fn has_updates(&self) -> bool {
+        self.engine.update_count() > 0
+    }
+
     /// Returns the optimistic state of a subscribed channel: the confirmed state with the
     /// pending actions of this client applied.
     pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {

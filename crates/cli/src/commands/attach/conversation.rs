@@ -149,11 +149,14 @@ impl Conversation {
     /// Returns `true` if the user can enter a line: not while the host has to confirm the last
     /// one, unless the connection is lost, and not before an open prompt was printed.
     fn accepts_line(&self, client: &Client) -> bool {
-        // After a gap in the actions, the client knows what the host has confirmed.
-        let is_sent = self.unconfirmed.is_none() || client.unconfirmed_count() == 0;
+        // After a gap in the actions, the client knows what the host has confirmed. A request may
+        // have received the confirmation or the rejection already. It has to be handled first, or
+        // the next line would take the place of the message that it is for.
+        let is_confirmed = client.unconfirmed_count() == 0 && !client.has_updates();
+        let is_sent = self.unconfirmed.is_none() || is_confirmed;
         let is_pending = !is_sent || self.prompter.is_answer_pending();
-        let is_confirmed = !is_pending || client.is_disconnected();
-        is_confirmed && !self.prompter.has_unprinted_prompt()
+        let is_free = !is_pending || client.is_disconnected();
+        is_free && !self.prompter.has_unprinted_prompt()
     }
 
     async fn handle_update(
