@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_client::HostAddress;
 use agenthost_frontend::{ClientName, Frontend, FrontendEffect, FrontendInput, TimedInput};
+use agenthost_protocol::common::Meta;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -37,10 +38,11 @@ const LAST_SEND_TIMEOUT: Duration = Duration::from_millis(300);
 /// Messages that are handled between two looks at the keyboard.
 const MAX_BURST: usize = 64;
 
-/// A host that is being started.
-pub type HostStartFuture = Pin<Box<dyn Future<Output = Result<(), HostStartError>>>>;
+/// A host that is being started. The result is a note for the user.
+pub type HostStartFuture = Pin<Box<dyn Future<Output = Result<String, HostStartError>>>>;
 
-/// Starts a host in the background, if none is running.
+/// Starts a host in the background, if none is running. It must not print: the interface has the
+/// terminal.
 pub type HostStarter = Box<dyn FnMut() -> HostStartFuture>;
 
 /// The reason for which no host could be started.
@@ -55,6 +57,8 @@ pub struct TuiOptions {
     /// Command line of the user's editor.
     pub editor: String,
     pub screen: ScreenOptions,
+    /// Extension data of new sessions, such as the environment of the terminal.
+    pub session_meta: Option<Meta>,
     pub start_host: HostStarter,
 }
 
@@ -159,6 +163,7 @@ impl EventLoop {
             has_focus: None,
             quits: false,
         };
+        events.client.set_session_meta(options.session_meta);
         events.step(FrontendInput::Open {
             url: String::new(),
             client_id: options.client_id,
@@ -383,11 +388,14 @@ impl EventLoop {
         self.reenter()
     }
 
-    fn finish_start(&mut self, started: Result<(), HostStartError>) {
+    fn finish_start(&mut self, started: Result<String, HostStartError>) {
         self.host_start = None;
         self.wants_draw = true;
         match started {
-            Ok(()) => self.step(FrontendInput::Online {}),
+            Ok(note) => {
+                self.screen.show_message(note);
+                self.step(FrontendInput::Online {});
+            }
             Err(error) => self.screen.show_error(format!("start a host: {error}")),
         }
     }
@@ -426,7 +434,7 @@ async fn next_result(editor: &mut Option<EditorRun>) -> std::io::Result<Option<S
     }
 }
 
-async fn next_start(start: &mut Option<HostStartFuture>) -> Result<(), HostStartError> {
+async fn next_start(start: &mut Option<HostStartFuture>) -> Result<String, HostStartError> {
     match start {
         Some(start) => start.await,
         None => std::future::pending().await,

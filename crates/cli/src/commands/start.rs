@@ -41,7 +41,9 @@ pub(crate) async fn run(arguments: StartArgs) -> anyhow::Result<ExitCode> {
             true => " and keeps its options; `agenthost stop` ends it",
             false => "",
         };
-        output::print_note(&format!("the host is already running (process {pid}){ignored}"));
+        output::print_note(&format!(
+            "the host is already running (process {pid}){ignored}"
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     let log = options.log_file.as_ref();

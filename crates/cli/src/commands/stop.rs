@@ -38,8 +38,7 @@ pub(crate) struct RestartArgs {
 }
 
 pub(crate) async fn stop(arguments: StopArgs) -> anyhow::Result<ExitCode> {
-    let settings = arguments.host.resolve_settings()?;
-    let directory = &settings.data_directory;
+    let directory = &arguments.host.resolve_data_directory()?;
     check_owner(directory)?;
     let Some(host) = RunningHost::find_settled(directory).await? else {
         output::print_note("no host is running");
