@@ -91,8 +91,10 @@ impl RunningProgram {
                 self.read_errors().await;
             }
         };
-        // A process that still has the error output open does not matter.
-        drop(timeout(ERROR_TIMEOUT, rest).await);
+        if timeout(ERROR_TIMEOUT, rest).await.is_err() {
+            // Another process still has the error output open.
+            self.errors = None;
+        }
         let text = String::from_utf8_lossy(&self.error_text);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())

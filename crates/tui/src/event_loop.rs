@@ -8,18 +8,18 @@ mod frame_backend;
 mod host_link;
 mod output;
 mod terminal_mode;
+mod wakeups;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use agenthost_client::HostAddress;
 use agenthost_frontend::{ClientName, Frontend, FrontendEffect, FrontendInput, TimedInput};
 use agenthost_protocol::common::Meta;
 use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 pub use frame_backend::FrameBackend;
 
@@ -28,6 +28,7 @@ use editor::EditorRun;
 use host_link::{HostLink, LinkEvent};
 use output::TerminalOutput;
 use terminal_mode::TerminalMode;
+use wakeups::{next_key, next_result, next_start, now_ms, until};
 
 /// Minimum time between two frames: 60 a second.
 const FRAME_INTERVAL: Duration = Duration::from_micros(16_667);
@@ -418,40 +419,4 @@ impl EventLoop {
         self.wants_draw = true;
         Ok(())
     }
-}
-
-async fn next_key(keys: &mut Option<EventStream>) -> Option<std::io::Result<Event>> {
-    match keys {
-        Some(keys) => keys.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_result(editor: &mut Option<EditorRun>) -> std::io::Result<Option<String>> {
-    match editor {
-        Some(editor) => editor.wait().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_start(start: &mut Option<HostStartFuture>) -> Result<String, HostStartError> {
-    match start {
-        Some(start) => start.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns the time in milliseconds since 1970.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
 }
