@@ -16,6 +16,7 @@ pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod pair;
 pub(crate) mod reduce;
+pub(crate) mod relay;
 pub(crate) mod restore_backup;
 pub(crate) mod run;
 pub(crate) mod runner;

@@ -130,6 +130,17 @@ impl FileConfig {
         Ok(config)
     }
 
+    /// Returns the data directory that the given file names, or the default file, also if other
+    /// parts of it are invalid.
+    pub(crate) fn salvage_data_dir(named: Option<&Path>) -> Option<PathBuf> {
+        let path = named.map(Path::to_owned).or_else(default_config_path)?;
+        let text = std::fs::read_to_string(path).ok()?;
+        let (table, _) = DeTable::parse_recoverable(&text);
+        let value = table.get_ref().get("data_dir")?;
+        let directory = value.get_ref().as_str()?;
+        Some(PathBuf::from(directory))
+    }
+
     /// Returns `true` if the file names the default agent.
     pub(crate) fn has_default_agent(&self) -> bool {
         self.default_agent.is_some()

@@ -10,11 +10,14 @@ use agenthost_protocol::ids::ClientId;
 use agenthost_server::HOST_FILE;
 use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_file;
-use anyhow::Context;
+use agenthost_view::location::path_of;
+use anyhow::{Context, bail};
 
 use crate::background::{HostLifetime, StartPermit, StartedHost, start_host, wait_for_other_host};
+use crate::commands::run::resolve_directory;
 use crate::commands::serve::absolute_path;
 use crate::config::{self, AgentCandidate, FileConfig};
+use crate::remote_host::{RelayStart, RemoteHost};
 use crate::{output, terminal_environment};
 
 /// The address of a temporary host.
@@ -34,6 +37,63 @@ pub(crate) struct HostOptions {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// The host that a command uses: that of this machine, or of another one.
+#[derive(clap::Args, Default)]
+pub(crate) struct HostTarget {
+    /// Use the host of another machine, over ssh: `ssh:NAME`, or `ssh:NAME:/FOLDER`
+    #[arg(long = "host", value_name = "ssh:NAME", conflicts_with_all = ["data_dir", "config"])]
+    pub(crate) remote: Option<RemoteHost>,
+    #[command(flatten)]
+    pub(crate) local: HostOptions,
+}
+
+impl HostTarget {
+    /// Connects to the host, or starts one in the background at its machine.
+    pub(crate) async fn connect(
+        &self,
+        lifetime: HostLifetime,
+        reconnect_timeout: Duration,
+    ) -> anyhow::Result<HostConnection> {
+        let Some(remote) = &self.remote else {
+            return HostConnection::connect_or_start(&self.local, lifetime, reconnect_timeout)
+                .await;
+        };
+        terminal_environment::exclude_all();
+        let address = remote.address(RelayStart::StartHost);
+        let connected = Client::connect(&address, client_options(reconnect_timeout)?).await;
+        let mut client = connected
+            .with_context(|| format!("connect to the host of `{}` by ssh", remote.name))?;
+        // A host that was stopped is not started again by its clients.
+        client.set_address(remote.address(RelayStart::OnlyRunning));
+        Ok(HostConnection::to_running_host(client))
+    }
+
+    /// Returns the folder for new sessions: the given one, or the current one. At another machine
+    /// it is that of the option, or the home folder.
+    pub(crate) fn resolve_directory(
+        &self,
+        client: &Client,
+        named: Option<&Path>,
+    ) -> anyhow::Result<PathBuf> {
+        let Some(remote) = &self.remote else {
+            return resolve_directory(named);
+        };
+        let home = client.host_info();
+        let home = home.and_then(|host| host.default_directory.as_ref());
+        let home = home.map(|home| PathBuf::from(path_of(home)));
+        let named = named.map(Path::to_owned).or(remote.folder.clone());
+        let folder = named.or(home).context("the host has no default folder")?;
+        if !folder.is_absolute() {
+            bail!(
+                "`{}` is not an absolute path at `{}`",
+                folder.display(),
+                remote.name
+            );
+        }
+        Ok(folder)
+    }
+}
+
 /// The data directory and configuration that result from the options.
 pub(crate) struct HostSettings {
     pub(crate) data_directory: PathBuf,
@@ -45,17 +105,36 @@ impl HostOptions {
         let file = FileConfig::load(self.config.as_deref())?;
         terminal_environment::configure(&file.terminal_variables);
         let named = self.data_dir.as_ref().or(file.data_dir.as_ref());
-        let data_directory = match named {
-            // Processes of the host run in other directories, so a relative path would not
-            // be found.
-            Some(directory) => resolve_path(directory)
-                .with_context(|| format!("resolve data directory `{}`", directory.display()))?,
-            None => config::default_data_directory()?,
-        };
+        let data_directory = resolve_data_directory(named)?;
         Ok(HostSettings {
             data_directory,
             file,
         })
+    }
+
+    /// Returns the data directory. A configuration that is invalid elsewhere does not matter: the
+    /// host may run with an earlier one.
+    pub(crate) fn resolve_data_directory(&self) -> anyhow::Result<PathBuf> {
+        if self.data_dir.is_some() {
+            return resolve_data_directory(self.data_dir.as_ref());
+        }
+        let error = match FileConfig::load(self.config.as_deref()) {
+            Ok(file) => return resolve_data_directory(file.data_dir.as_ref()),
+            Err(error) => error,
+        };
+        output::print_note(&format!("the configuration is invalid: {error:#}"));
+        let salvaged = FileConfig::salvage_data_dir(self.config.as_deref());
+        resolve_data_directory(salvaged.as_ref())
+    }
+}
+
+/// Makes the path of a data directory absolute, or returns the default one.
+fn resolve_data_directory(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
+    match named {
+        // Processes of the host run in other directories, so a relative path would not be found.
+        Some(directory) => resolve_path(directory)
+            .with_context(|| format!("resolve data directory `{}`", directory.display())),
+        None => config::default_data_directory(),
     }
 }
 
@@ -118,13 +197,27 @@ impl HostConnection {
         lifetime: HostLifetime,
         reconnect_timeout: Duration,
     ) -> anyhow::Result<Self> {
+        let (connection, started) = Self::open(options, lifetime, reconnect_timeout).await?;
+        if let Some(started) = started {
+            output::print_note(&started);
+        }
+        Ok(connection)
+    }
+
+    /// Like [`HostConnection::connect_or_start`], but prints nothing: returns the note about a host
+    /// that was started and stays.
+    pub(crate) async fn open(
+        options: &HostOptions,
+        lifetime: HostLifetime,
+        reconnect_timeout: Duration,
+    ) -> anyhow::Result<(Self, Option<String>)> {
         let settings = options.resolve_settings()?;
         let directory = &settings.data_directory;
         check_owner(directory)?;
         let client_options = client_options(reconnect_timeout)?;
         let address = HostAddress::ReadyFile(directory.join(HOST_FILE));
         if let Some(client) = connect_client(&address, &client_options).await? {
-            return Ok(Self::to_running_host(client));
+            return Ok((Self::to_running_host(client), None));
         }
         // Another program may be starting a host.
         let permit = StartPermit::acquire(directory).await?;
@@ -132,7 +225,7 @@ impl HostConnection {
             connect_client(&address, &client_options).await.transpose()
         });
         if let Some(client) = other.await? {
-            return Ok(Self::to_running_host(client?));
+            return Ok((Self::to_running_host(client?), None));
         }
         let mut arguments = options.to_arguments()?;
         if lifetime == HostLifetime::Temporary {
@@ -141,19 +234,24 @@ impl HostConnection {
         }
         let host = start_host(&permit, directory, arguments, lifetime).await?;
         let client = Client::connect(&address, client_options).await?;
-        let temporary_host = match lifetime {
-            HostLifetime::Temporary => Some(host),
+        Ok(match lifetime {
+            HostLifetime::Temporary => {
+                let temporary_host = Some(host);
+                (
+                    HostConnection {
+                        client,
+                        temporary_host,
+                    },
+                    None,
+                )
+            }
             HostLifetime::Unlimited => {
                 let pid = host.pid;
-                output::print_note(&format!(
+                let note = format!(
                     "started a host in the background (process {pid}); `agenthost stop` ends it"
-                ));
-                None
+                );
+                (Self::to_running_host(client), Some(note))
             }
-        };
-        Ok(HostConnection {
-            client,
-            temporary_host,
         })
     }
 

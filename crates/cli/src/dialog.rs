@@ -11,6 +11,7 @@ pub(crate) mod prompter;
 pub(crate) mod question;
 pub(crate) mod stdin;
 pub(crate) mod turn_output;
+mod typed_line;
 pub(crate) mod user_input;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::time::SystemTime;
 use agenthost_client::{Client, ClientError, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, TurnStarted};
+use agenthost_protocol::connection::PingParams;
 use agenthost_protocol::ids::{ProviderId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::ErrorCode;
@@ -96,6 +98,15 @@ pub(crate) async fn wait_until_ready(
         }
         let update = client.next_update().await?;
         on_update(&update)?;
+    }
+}
+
+/// Waits until the client has received everything that the actions so far have caused in the
+/// host: it reacts to an action before it answers a later request.
+pub(crate) async fn receive_reactions(client: &mut Client) -> anyhow::Result<()> {
+    match client.request(PingParams::default()).await {
+        Ok(_) | Err(ClientError::Interrupted) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

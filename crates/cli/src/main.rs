@@ -20,6 +20,7 @@ mod host_settings;
 mod output;
 mod page_assets;
 mod page_link;
+mod remote_host;
 mod session_lookup;
 mod spool;
 mod terminal;
@@ -32,9 +33,14 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 
+use remote_host::RemoteHost;
+
 #[derive(Parser)]
-#[command(name = "agenthost", version = env!("AGENTHOST_VERSION"), about = ABOUT, after_help = CLI_EXAMPLES)]
+#[command(name = "agenthost", version = env!("AGENTHOST_VERSION"), about = ABOUT, after_help = CLI_EXAMPLES, args_conflicts_with_subcommands = true)]
 struct CliArgs {
+    /// Open the terminal interface with the host of another machine, over ssh
+    #[arg(long, value_name = "ssh:NAME")]
+    host: Option<RemoteHost>,
     #[command(subcommand)]
     command: Option<CliCommand>,
 }
@@ -73,6 +79,7 @@ enum CliCommand {
     Backup(commands::backup::BackupArgs),
     RestoreBackup(commands::restore_backup::RestoreBackupArgs),
     Reduce(commands::reduce::ReduceArgs),
+    Relay(commands::relay::RelayArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
     #[command(hide = true)]
@@ -93,6 +100,7 @@ Examples:
   agenthost open                              open the page of the host in the browser
   agenthost pair --name phone                 sign in a phone to the page
   agenthost                                   open the terminal interface
+  agenthost --host ssh:box                    open it with the host of another machine
   agenthost run \"what does this project do\"   run one turn in this terminal
   agenthost run '!ls -la'                     run a command without the agent
   agenthost attach                            join the latest session in this folder, line by line
@@ -109,8 +117,12 @@ Examples:
 fn main() -> ExitCode {
     // A shell that completes a command line sets a variable, and wants nothing else.
     CompleteEnv::with_factory(CliArgs::command).complete();
-    let command = CliArgs::parse().command;
-    let command = command.unwrap_or_else(default_command);
+    let arguments = CliArgs::parse();
+    let command = match (arguments.command, arguments.host) {
+        (Some(command), _) => command,
+        (None, Some(remote)) => CliCommand::Tui(commands::tui::TuiArgs::of_remote_host(remote)),
+        (None, None) => default_command(),
+    };
     run_command(command).unwrap_or_else(|error| {
         output::print_error(&error);
         ExitCode::FAILURE
@@ -160,6 +172,7 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Backup(arguments) => commands::backup::run(&arguments),
         CliCommand::RestoreBackup(arguments) => commands::restore_backup::run(&arguments),
         CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
+        CliCommand::Relay(arguments) => block_on(commands::relay::run(arguments)),
         CliCommand::Completions(arguments) => commands::completions::run(&arguments),
         CliCommand::Man(arguments) => commands::man::run(&arguments),
         CliCommand::Runner(arguments) => block_on(commands::runner::run(arguments)),

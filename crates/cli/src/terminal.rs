@@ -7,6 +7,10 @@ pub(crate) mod spinner;
 
 use std::io::IsTerminal;
 
+use agenthost_core::TERMINAL_SIZE_META_KEY;
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::wire::{Json, Object};
+
 /// Width in columns if the terminal does not report one.
 const DEFAULT_COLUMNS: u16 = 80;
 
@@ -26,6 +30,18 @@ pub(crate) struct TerminalSize {
 /// Returns the size of the terminal on stdout; `None` if stdout is none.
 pub(crate) fn stdout_size() -> Option<TerminalSize> {
     size_of(std::io::stdout())
+}
+
+/// Returns the extension data of a message that is typed at the terminal: its commands begin with
+/// the size of the terminal.
+pub(crate) fn message_meta() -> Option<Meta> {
+    let size = stdout_size()?;
+    let sides = Object::from_iter([
+        ("cols".to_owned(), Json::from(size.columns)),
+        ("rows".to_owned(), Json::from(size.rows)),
+    ]);
+    let size = (TERMINAL_SIZE_META_KEY.to_owned(), Json::Object(sides));
+    Some(Meta::new(Object::from_iter([size])))
 }
 
 fn size_of(stream: impl std::os::fd::AsFd) -> Option<TerminalSize> {

@@ -53,12 +53,25 @@ pub(crate) const PASSED_VARIABLES: &[&str] = &[
 /// Prefix of the variables for single aspects of the language.
 const LOCALE_PREFIX: &str = "LC_";
 
-/// Names from the configuration of this process, which is read once.
-static CONFIGURED_VARIABLES: OnceLock<Vec<String>> = OnceLock::new();
+/// The selection of variables of this process, which is made once.
+static SELECTED_VARIABLES: OnceLock<VariableSelection> = OnceLock::new();
+
+/// The variables that are passed.
+enum VariableSelection {
+    /// [`PASSED_VARIABLES`] and those of the configuration.
+    Configured(Vec<String>),
+    /// None: the host is at another machine.
+    Nothing,
+}
 
 /// Sets the names of further variables, from `terminal_variables` of the configuration.
 pub(crate) fn configure(names: &[String]) {
-    CONFIGURED_VARIABLES.get_or_init(|| names.to_vec());
+    SELECTED_VARIABLES.get_or_init(|| VariableSelection::Configured(names.to_vec()));
+}
+
+/// Passes no variables: those of this machine mean nothing at another one.
+pub(crate) fn exclude_all() {
+    SELECTED_VARIABLES.get_or_init(|| VariableSelection::Nothing);
 }
 
 /// Returns the variables of this terminal for its sessions, as `_meta` of `createSession`.
@@ -90,9 +103,13 @@ pub(crate) fn passed_names() -> Vec<String> {
 
 /// Returns the variables that are set here. Values that are not UTF-8 are left out.
 fn collect() -> impl Iterator<Item = (String, String)> {
-    let configured = CONFIGURED_VARIABLES.get();
-    let configured: &[String] = configured.map_or(&[], Vec::as_slice);
+    let (configured, passes_any): (&[String], bool) = match SELECTED_VARIABLES.get() {
+        Some(VariableSelection::Configured(names)) => (names, true),
+        Some(VariableSelection::Nothing) => (&[], false),
+        None => (&[], true),
+    };
     let mut set: Vec<_> = std::env::vars_os()
+        .filter(|_| passes_any)
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, value)| {
             let is_passed = PASSED_VARIABLES.contains(&name.as_str())

@@ -9,7 +9,7 @@ use agenthost_protocol::ids::{ClientId, ClientSeq};
 use agenthost_protocol::rpc::{Command, ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 
-use crate::engine::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
+use crate::engine::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase, HostInfo};
 use crate::error::EngineError;
 use crate::reconnect::Outage;
 use crate::resources::ResourceProvider;
@@ -90,6 +90,16 @@ impl Client {
         client.engine.open()?;
         client.exchange_until_live().await?;
         Ok(client)
+    }
+
+    /// Sets the address at which the client reconnects after it lost the connection.
+    pub fn set_address(&mut self, address: HostAddress) {
+        self.address = address;
+    }
+
+    /// Returns the description that the host gave in the last full handshake.
+    pub fn host_info(&self) -> Option<&HostInfo> {
+        self.engine.host_info()
     }
 
     /// Sets the provider of resources, replacing the previous one. Without a provider, the

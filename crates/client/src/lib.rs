@@ -2,8 +2,8 @@
 //!
 //! **What it does.** [`ClientEngine`] is a client without I/O: it takes and returns messages as
 //! text, and keeps a mirror of every subscribed channel with the same reducers as the host. It
-//! compiles to WebAssembly. [`Client`] drives an engine over a WebSocket or a Unix socket and
-//! reconnects when the connection is lost (feature `transport`, on by default).
+//! compiles to WebAssembly. [`Client`] drives an engine over a WebSocket, a Unix socket or a
+//! program and reconnects when the connection is lost (feature `transport`, on by default).
 //!
 //! **What it must never do.** It knows nothing of the implementation of a host: everything
 //! goes through the protocol. It spawns no tasks; all work happens in calls of the engine, or in
@@ -21,6 +21,8 @@ mod engine;
 mod error;
 mod optimistic;
 #[cfg(feature = "transport")]
+mod program;
+#[cfg(feature = "transport")]
 mod reconnect;
 mod resources;
 #[cfg(feature = "transport")]
@@ -36,6 +38,8 @@ pub use error::EngineError;
 pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
 };
+#[cfg(feature = "transport")]
+pub use program::HostProgram;
 pub use resources::ResourceProvider;
 #[cfg(feature = "transport")]
 pub use transport::{HostAddress, HostTransport, ReadyFile, TransportError};

@@ -1,4 +1,4 @@
-//! Transports to a host: WebSocket, or lines on a Unix socket.
+//! Transports to a host: WebSocket, or lines on a Unix socket or on the streams of a program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use agenthost_protocol::wire::Limits;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -14,6 +14,8 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+
+use crate::program::{HostProgram, RunningProgram};
 
 /// The address of a host.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +29,9 @@ pub enum HostAddress {
     },
     /// The path of a Unix socket.
     UnixSocket(PathBuf),
+    /// A program whose standard input and output are the connection, such as ssh. It is started
+    /// for each connection.
+    Program(HostProgram),
     /// The path of a ready file, which a host writes when it starts. The client reads it
     /// for each connection, so that it finds a host that has restarted at another address.
     ReadyFile(PathBuf),
@@ -87,6 +92,7 @@ impl std::fmt::Debug for HostAddress {
         match self {
             HostAddress::WebSocket { url, .. } => write!(f, "Web({url})"),
             HostAddress::UnixSocket(path) => write!(f, "Socket({})", path.display()),
+            HostAddress::Program(program) => write!(f, "Program({})", program.program.display()),
             HostAddress::ReadyFile(path) => write!(f, "ReadyFile({})", path.display()),
         }
     }
@@ -98,7 +104,7 @@ pub enum TransportError {
     /// The WebSocket connection failed.
     #[error(transparent)]
     WebSocket(Box<tungstenite::Error>),
-    /// The Unix socket or the ready file failed.
+    /// The Unix socket, the ready file or the program failed.
     #[error(transparent)]
     UnixSocket(#[from] io::Error),
     /// The host sent a line that is longer than the limit.
@@ -147,7 +153,8 @@ impl From<LinesCodecError> for TransportError {
     }
 }
 
-type LineWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
+type LineReader = FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>;
+type LineWriter = FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>;
 
 /// A connection that sends and receives complete messages. [`crate::Client`] uses it with an
 /// engine; programs with an event loop of their own can use it directly.
@@ -156,8 +163,13 @@ pub struct HostTransport(TransportKind);
 enum TransportKind {
     WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
     Lines {
-        reader: FramedRead<OwnedReadHalf, LinesCodec>,
+        reader: LineReader,
         writer: LineWriter,
+    },
+    Program {
+        reader: LineReader,
+        writer: LineWriter,
+        program: Box<RunningProgram>,
     },
 }
 
@@ -166,6 +178,7 @@ impl std::fmt::Debug for HostTransport {
         f.write_str(match self.0 {
             TransportKind::WebSocket(_) => "WebSocket",
             TransportKind::Lines { .. } => "Lines",
+            TransportKind::Program { .. } => "Program",
         })
     }
 }
@@ -205,13 +218,33 @@ impl HostTransport {
             }
             HostAddress::UnixSocket(path) => {
                 let (reader, writer) = UnixStream::connect(path).await?.into_split();
-                let codec = || LinesCodec::new_with_max_length(Limits::STATE.bytes);
-                Ok(HostTransport(TransportKind::Lines {
-                    reader: FramedRead::new(reader, codec()),
-                    writer: FramedWrite::new(writer, codec()),
+                Ok(HostTransport::of_streams(reader, writer))
+            }
+            HostAddress::Program(program) => {
+                let (program, stdout, stdin) = RunningProgram::start(program)?;
+                Ok(HostTransport(TransportKind::Program {
+                    reader: FramedRead::new(Box::new(stdout), line_codec()),
+                    writer: FramedWrite::new(Box::new(stdin), line_codec()),
+                    program: Box::new(program),
                 }))
             }
         }
+    }
+
+    /// Uses the standard input and output of this process as a connection. The program at the
+    /// other end is a client or a host.
+    pub fn of_standard_streams() -> Self {
+        Self::of_streams(tokio::io::stdin(), tokio::io::stdout())
+    }
+
+    fn of_streams(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Self {
+        HostTransport(TransportKind::Lines {
+            reader: FramedRead::new(Box::new(reader), line_codec()),
+            writer: FramedWrite::new(Box::new(writer), line_codec()),
+        })
     }
 
     /// Waits until the transport accepts a message. This method is cancel safe.
@@ -224,7 +257,7 @@ impl HostTransport {
             TransportKind::WebSocket(socket) => {
                 std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?;
             }
-            TransportKind::Lines { writer, .. } => {
+            TransportKind::Lines { writer, .. } | TransportKind::Program { writer, .. } => {
                 let ready = |context: &mut std::task::Context<'_>| {
                     SinkExt::<String>::poll_ready_unpin(writer, context)
                 };
@@ -242,7 +275,9 @@ impl HostTransport {
     pub fn start_send(&mut self, text: String) -> Result<(), TransportError> {
         match &mut self.0 {
             TransportKind::WebSocket(socket) => Ok(socket.start_send_unpin(Message::text(text))?),
-            TransportKind::Lines { writer, .. } => Ok(writer.start_send_unpin(text)?),
+            TransportKind::Lines { writer, .. } | TransportKind::Program { writer, .. } => {
+                Ok(writer.start_send_unpin(text)?)
+            }
         }
     }
 
@@ -254,7 +289,9 @@ impl HostTransport {
     pub async fn flush(&mut self) -> Result<(), TransportError> {
         match &mut self.0 {
             TransportKind::WebSocket(socket) => Ok(socket.flush().await?),
-            TransportKind::Lines { writer, .. } => Ok(SinkExt::<String>::flush(writer).await?),
+            TransportKind::Lines { writer, .. } | TransportKind::Program { writer, .. } => {
+                Ok(SinkExt::<String>::flush(writer).await?)
+            }
         }
     }
 
@@ -270,6 +307,22 @@ impl HostTransport {
                 let line = reader.next().await;
                 Ok(line.ok_or_else(|| closed(None))??)
             }
+            TransportKind::Program {
+                reader, program, ..
+            } => loop {
+                let line = tokio::select! {
+                    line = reader.next() => line,
+                    () = program.read_errors() => continue,
+                };
+                let Some(line) = line else {
+                    let reason = program.end_reason().await;
+                    return Err(closed(reason));
+                };
+                let line = line?;
+                if program.is_message(&line) {
+                    return Ok(line);
+                }
+            },
             TransportKind::WebSocket(socket) => loop {
                 match socket.next().await.ok_or_else(|| closed(None))?? {
                     Message::Text(text) => return Ok(text.as_str().to_owned()),
@@ -285,4 +338,8 @@ impl HostTransport {
             },
         }
     }
+}
+
+fn line_codec() -> LinesCodec {
+    LinesCodec::new_with_max_length(Limits::STATE.bytes)
 }

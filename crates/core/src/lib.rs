@@ -65,8 +65,8 @@ pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
 pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
 pub use terminal::background::MAX_BACKGROUND_COMMANDS;
 pub use terminal::command_report::{
-    BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,
-    RAW_INPUT_META_KEY, code_block, terminal_call_meta,
+    BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport, CommandSize,
+    RAW_INPUT_META_KEY, TERMINAL_SIZE_META_KEY, code_block, terminal_call_meta,
 };
 pub use terminal::output::{CommandLine, TerminalEnd, TerminalEvent};
 pub use terminal::{PtyCommand, TerminalProgram};

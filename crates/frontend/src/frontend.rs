@@ -31,6 +31,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use agenthost_client::{ClientEngine, EngineOptions, EnginePhase};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::connection::{
     ClientCapabilities, DeliveryOptions, Implementation, SubscribeParams, SubscribeView,
 };
@@ -108,6 +109,8 @@ pub struct Frontend {
     /// First messages of sessions that are not ready yet, or could not be created.
     first_messages: Vec<FirstMessage>,
     fork: Option<PendingFork>,
+    /// Extension data of the sessions that this client creates.
+    session_meta: Option<Meta>,
     settings: SettingsPanel,
     /// Description of the host in its last full handshake.
     host: KnownHost,

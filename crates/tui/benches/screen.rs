@@ -10,6 +10,7 @@
     reason = "a benchmark prints, and may panic"
 )]
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agenthost_frontend::{ClientName, Frontend, FrontendEffect, FrontendInput, TimedInput};
@@ -33,6 +34,9 @@ const STREAM_FRAMES: usize = 600;
 
 /// Turns of a long chat.
 const LONG_CHAT_TURNS: usize = 10_000;
+
+/// The option of the process whose memory is measured.
+const MEMORY_OPTION: &str = "--memory";
 
 /// A measured value and its upper bound.
 struct Budget {
@@ -58,6 +62,13 @@ fn terminal(width: u16) -> Terminal<FrameBackend> {
 
 impl Desk {
     fn open(turns: &[Value]) -> Self {
+        let mut desk = Desk::open_session();
+        desk.open_chat(&Value::from(turns).to_string());
+        desk
+    }
+
+    /// Opens a session, and waits for its chat.
+    fn open_session() -> Self {
         let mut desk = Desk {
             client: Frontend::new(ClientName("agenthost-tui")),
             screen: TerminalScreen::new(ScreenOptions {
@@ -95,14 +106,19 @@ impl Desk {
         });
         let session = json!({"resource": SESSION, "fromSeq": 2, "state": state});
         desk.answer("subscribe", &json!({"snapshot": session}));
-        let state = json!({
-            "resource": CHAT, "title": "", "status": 1, "modifiedAt": "2026-01-01T00:00:00Z",
-            "turns": turns,
-        });
-        let chat = json!({"resource": CHAT, "fromSeq": 2, "state": state});
-        desk.answer("subscribe", &json!({"snapshot": chat}));
-        desk.frame();
         desk
+    }
+
+    /// Receives the chat with the JSON of its turns, and draws it.
+    fn open_chat(&mut self, turns: &str) {
+        let request = self.sent("subscribe");
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"snapshot":{{"resource":"{CHAT}","fromSeq":2,"state":{{
+            "resource":"{CHAT}","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00Z","turns":{turns}}}}}}}}}"#,
+            request["id"]
+        );
+        self.step(FrontendInput::SocketText { text });
+        self.frame();
     }
 
     fn step(&mut self, input: FrontendInput) {
@@ -121,9 +137,13 @@ impl Desk {
         }
     }
 
-    fn answer(&mut self, method: &str, result: &Value) {
+    fn sent(&mut self, method: &str) -> Value {
         let position = self.sent.iter().position(|sent| sent["method"] == method);
-        let request = self.sent.remove(position.unwrap());
+        self.sent.remove(position.unwrap())
+    }
+
+    fn answer(&mut self, method: &str, result: &Value) {
+        let request = self.sent(method);
         let message = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
         self.step(FrontendInput::SocketText {
             text: message.to_string(),
@@ -159,16 +179,18 @@ impl Desk {
     }
 }
 
+const ANSWER: &str = "Some **text** of an answer, with `code` and a list:\n\n- one\n- two\n\n```rust\nfn main() {}\n```\n";
+
+fn turn(number: usize) -> Value {
+    json!({
+        "id": format!("t{number}"), "state": "complete",
+        "message": {"text": format!("question {number}"), "origin": {"kind": "user"}},
+        "responseParts": [{"kind": "markdown", "id": "p", "content": ANSWER}],
+    })
+}
+
 fn turns(count: usize) -> Vec<Value> {
-    let answer = "Some **text** of an answer, with `code` and a list:\n\n- one\n- two\n\n```rust\nfn main() {}\n```\n";
-    let turns = (0..count).map(|number| {
-        json!({
-            "id": format!("t{number}"), "state": "complete",
-            "message": {"text": format!("question {number}"), "origin": {"kind": "user"}},
-            "responseParts": [{"kind": "markdown", "id": "p", "content": answer}],
-        })
-    });
-    turns.collect()
+    (0..count).map(turn).collect()
 }
 
 fn millis(duration: Duration) -> f64 {
@@ -265,12 +287,53 @@ fn long_chat() -> Vec<Budget> {
     }]
 }
 
+/// Measures the memory of a process that shows the chat, and has scrolled to its start.
+fn memory() -> Budget {
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program).arg(MEMORY_OPTION).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    Budget {
+        name: "memory with 10,000 loaded turns",
+        value: text.trim().parse::<f64>().unwrap() / 1_024.0,
+        limit: 40.0,
+        unit: "MB",
+    }
+}
+
+/// Shows a long chat, and prints the memory of this process in kB.
+fn print_memory() {
+    let mut desk = Desk::open_session();
+    let mut text = String::from("[");
+    for number in 0..LONG_CHAT_TURNS {
+        let end = if number + 1 < LONG_CHAT_TURNS {
+            ','
+        } else {
+            ']'
+        };
+        text.push_str(&format!("{}{end}", turn(number)));
+    }
+    desk.open_chat(&text);
+    drop(text);
+    desk.press(KeyCode::Esc);
+    for _ in 0..LONG_CHAT_TURNS {
+        desk.press(KeyCode::PageUp);
+        desk.frame();
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    println!("{}", line.unwrap().trim().trim_end_matches(" kB"));
+}
+
 fn main() {
+    if std::env::args().any(|argument| argument == MEMORY_OPTION) {
+        return print_memory();
+    }
     let is_smoke = std::env::args().any(|argument| argument == "--smoke");
     for attempt in 1..=3 {
         let mut budgets = vec![first_frame()];
         budgets.extend(stream());
         budgets.extend(long_chat());
+        budgets.push(memory());
         println!("| | value | budget |\n|---|--:|--:|");
         for budget in &budgets {
             println!(

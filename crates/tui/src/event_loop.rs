@@ -8,17 +8,18 @@ mod frame_backend;
 mod host_link;
 mod output;
 mod terminal_mode;
+mod wakeups;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use agenthost_client::HostAddress;
 use agenthost_frontend::{ClientName, Frontend, FrontendEffect, FrontendInput, TimedInput};
+use agenthost_protocol::common::Meta;
 use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 pub use frame_backend::FrameBackend;
 
@@ -27,6 +28,7 @@ use editor::EditorRun;
 use host_link::{HostLink, LinkEvent};
 use output::TerminalOutput;
 use terminal_mode::TerminalMode;
+use wakeups::{next_key, next_result, next_start, now_ms, until};
 
 /// Minimum time between two frames: 60 a second.
 const FRAME_INTERVAL: Duration = Duration::from_micros(16_667);
@@ -37,10 +39,11 @@ const LAST_SEND_TIMEOUT: Duration = Duration::from_millis(300);
 /// Messages that are handled between two looks at the keyboard.
 const MAX_BURST: usize = 64;
 
-/// A host that is being started.
-pub type HostStartFuture = Pin<Box<dyn Future<Output = Result<(), HostStartError>>>>;
+/// A host that is being started. The result is a note for the user.
+pub type HostStartFuture = Pin<Box<dyn Future<Output = Result<String, HostStartError>>>>;
 
-/// Starts a host in the background, if none is running.
+/// Starts a host in the background, if none is running. It must not print: the interface has the
+/// terminal.
 pub type HostStarter = Box<dyn FnMut() -> HostStartFuture>;
 
 /// The reason for which no host could be started.
@@ -55,6 +58,8 @@ pub struct TuiOptions {
     /// Command line of the user's editor.
     pub editor: String,
     pub screen: ScreenOptions,
+    /// Extension data of new sessions, such as the environment of the terminal.
+    pub session_meta: Option<Meta>,
     pub start_host: HostStarter,
 }
 
@@ -159,6 +164,7 @@ impl EventLoop {
             has_focus: None,
             quits: false,
         };
+        events.client.set_session_meta(options.session_meta);
         events.step(FrontendInput::Open {
             url: String::new(),
             client_id: options.client_id,
@@ -383,11 +389,14 @@ impl EventLoop {
         self.reenter()
     }
 
-    fn finish_start(&mut self, started: Result<(), HostStartError>) {
+    fn finish_start(&mut self, started: Result<String, HostStartError>) {
         self.host_start = None;
         self.wants_draw = true;
         match started {
-            Ok(()) => self.step(FrontendInput::Online {}),
+            Ok(note) => {
+                self.screen.show_message(note);
+                self.step(FrontendInput::Online {});
+            }
             Err(error) => self.screen.show_error(format!("start a host: {error}")),
         }
     }
@@ -410,40 +419,4 @@ impl EventLoop {
         self.wants_draw = true;
         Ok(())
     }
-}
-
-async fn next_key(keys: &mut Option<EventStream>) -> Option<std::io::Result<Event>> {
-    match keys {
-        Some(keys) => keys.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_result(editor: &mut Option<EditorRun>) -> std::io::Result<Option<String>> {
-    match editor {
-        Some(editor) => editor.wait().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_start(start: &mut Option<HostStartFuture>) -> Result<(), HostStartError> {
-    match start {
-        Some(start) => start.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns the time in milliseconds since 1970.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
 }

@@ -28,6 +28,8 @@ const MAX_FOLDERS: usize = 50;
 #[derive(Debug)]
 pub(crate) struct ScreenModel {
     pub(crate) link: LinkView,
+    /// Reason why the host can't store changes.
+    pub(crate) storage_problem: Option<String>,
     pub(crate) sessions: SessionList,
     pub(crate) inbox: InboxView,
     pub(crate) agents: Vec<AgentOption>,
@@ -110,6 +112,7 @@ impl Default for ScreenModel {
                 error: None,
                 pending: 0,
             },
+            storage_problem: None,
             sessions: SessionList {
                 rows: Vec::new(),
                 groups: Vec::new(),
@@ -154,6 +157,9 @@ impl ScreenModel {
             self.agents = client.agent_list().iter().map(agent_option).collect();
             self.folders = client.folders(MAX_FOLDERS);
             self.home = client.host_description().1;
+        }
+        if changed.link || changed.sessions || changed.panels {
+            self.storage_problem = client.storage_problem().map(str::to_owned);
         }
         if changed.chat || changed.sessions {
             self.refresh_chat(client);

@@ -269,12 +269,13 @@ impl TerminalScreen {
         self.composer.note_change(now);
     }
 
-    /// Shows a message in the footer.
+    /// Shows an error in the footer.
     pub fn show_error(&mut self, text: impl Into<String>) {
         self.show_notice(text, true);
     }
 
-    fn show_message(&mut self, text: impl Into<String>) {
+    /// Shows a message in the footer.
+    pub fn show_message(&mut self, text: impl Into<String>) {
         self.show_notice(text, false);
     }
 

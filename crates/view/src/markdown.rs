@@ -22,6 +22,7 @@ mod document;
 mod link;
 pub(crate) mod parse;
 mod plain;
+mod shrink;
 
 #[cfg(test)]
 mod tests;

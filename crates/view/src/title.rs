@@ -32,6 +32,7 @@ pub fn blocks_of(text: &MaybeMarkdown) -> Vec<Arc<MarkdownBlock>> {
                     text: visible_order(line),
                 });
             }
+            children.shrink_to_fit();
             vec![Arc::new(MarkdownBlock::Paragraph { children })]
         }
     }

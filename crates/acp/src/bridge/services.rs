@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{COMMAND_COLS, COMMAND_ROWS, CommandLine};
+use agenthost_core::{CommandLine, CommandSize};
 use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalClaimed, TerminalSessionClaim, TerminalState,
@@ -135,12 +135,16 @@ impl SessionBridge {
                 return Ok(());
             }
         };
+        let turn = self.chats.get(&chat).and_then(|chat| chat.turn.as_ref());
+        let size = turn.map_or_else(CommandSize::default, |turn| {
+            CommandSize::of_message(&turn.message)
+        });
         let options = TerminalOptions {
             program: PtyProgram::Command(CommandLine(String::new())),
             environment: Vec::new(),
             directory: Some(directory.clone()),
-            cols: COMMAND_COLS,
-            rows: COMMAND_ROWS,
+            cols: size.cols,
+            rows: size.rows,
             pid_dir: self.agent.pid_dir.clone(),
             output_sink: self.events.output_sink(),
         };
@@ -160,8 +164,8 @@ impl SessionBridge {
         };
         let state = TerminalState {
             cwd: Some(directory),
-            cols: Some(COMMAND_COLS),
-            rows: Some(COMMAND_ROWS),
+            cols: Some(size.cols),
+            rows: Some(size.rows),
             is_pty: Some(true),
             ..TerminalState::new(opened.command_line.title(), TerminalClaim::Session(claim))
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{MAX_BACKGROUND_COMMANDS, PtyCommand, SessionEnvironment};
+use agenthost_core::{CommandSize, MAX_BACKGROUND_COMMANDS, PtyCommand, SessionEnvironment};
 use agenthost_protocol::chat::Message;
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::TurnId;
@@ -155,6 +155,7 @@ impl ShellSession {
             directory: self.directory.clone(),
             environment: self.environment.clone(),
             pid_dir: self.pid_dir.clone(),
+            size: CommandSize::of_message(&message),
             always_allowed: Arc::clone(&self.always_allowed),
             mapper: TurnMapper::new(turn),
         };

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, ToolCallDecision};
 use agenthost_core::{
-    COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, SessionEnvironment, TerminalEvent,
-    terminal_call_meta,
+    CommandLine, CommandReport, CommandSize, SessionEnvironment, TerminalEvent, terminal_call_meta,
 };
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind, ErrorPart};
 use agenthost_protocol::common::ErrorInfo;
@@ -47,6 +46,8 @@ pub(super) struct ShellTurn {
     pub(super) environment: SessionEnvironment,
     /// The folder for pid files of running commands.
     pub(super) pid_dir: Option<Arc<Path>>,
+    /// The initial size of the terminal.
+    pub(super) size: CommandSize,
     /// `true` if the user has approved all commands of the session.
     pub(super) always_allowed: Arc<AtomicBool>,
     pub(super) mapper: TurnMapper,
@@ -127,8 +128,8 @@ impl ShellTurn {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             directory: self.directory.clone(),
-            cols: COMMAND_COLS,
-            rows: COMMAND_ROWS,
+            cols: self.size.cols,
+            rows: self.size.rows,
             pid_dir: self.pid_dir.clone(),
             output_sink: self.events.output_sink(),
         };
@@ -209,8 +210,8 @@ impl ShellTurn {
         });
         let state = TerminalState {
             cwd: self.directory.clone(),
-            cols: Some(COMMAND_COLS),
-            rows: Some(COMMAND_ROWS),
+            cols: Some(self.size.cols),
+            rows: Some(self.size.rows),
             is_pty: Some(true),
             ..TerminalState::new(report.line.title(), claim)
         };

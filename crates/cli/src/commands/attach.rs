@@ -15,7 +15,7 @@ use self::session_choice::choose_session;
 use crate::background::HostLifetime;
 use crate::commands::run::TEMPORARY_VARIABLE;
 use crate::completion_values::{agent_names, session_ids};
-use crate::connect::{HostConnection, HostOptions};
+use crate::connect::HostTarget;
 use crate::session_lookup::find_session;
 
 /// Take part in a session: see it live, write, approve, cancel
@@ -44,7 +44,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, env = TEMPORARY_VARIABLE)]
     temporary: bool,
     #[command(flatten)]
-    host: HostOptions,
+    host: HostTarget,
 }
 
 const ATTACH_EXAMPLES: &str = "\
@@ -59,8 +59,7 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn run(arguments: AttachArgs) -> anyhow::Result<ExitCode> {
     let lifetime = HostLifetime::of_flag(arguments.temporary);
-    let attached = HostConnection::connect_or_start(&arguments.host, lifetime, RECONNECT_TIMEOUT);
-    let mut attached = attached.await?;
+    let mut attached = arguments.host.connect(lifetime, RECONNECT_TIMEOUT).await?;
     let ended = run_conversations(&mut attached.client, &arguments).await;
     attached.close().await?;
     ended

@@ -36,9 +36,9 @@ const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 const MAX_READ_BYTES: u64 = 1 << 20;
 
 pub(crate) async fn run(arguments: LogsArgs) -> anyhow::Result<ExitCode> {
-    let settings = arguments.host.resolve_settings()?;
-    check_owner(&settings.data_directory)?;
-    let files = LogFiles::of(&settings.data_directory);
+    let directory = arguments.host.resolve_data_directory()?;
+    check_owner(&directory)?;
+    let files = LogFiles::of(&directory);
     let path = files.log_path();
     let mut log = match FollowedLog::open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(

@@ -10,25 +10,29 @@ use std::process::ExitCode;
 
 use agenthost_client::Client;
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::Message;
+use agenthost_protocol::session::DisposeSessionParams;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use clap_complete::engine::ArgValueCandidates;
 
-use self::message::MessageArgs;
+use self::message::{MessageArgs, StdinUse};
 use self::running_turn::{RunningTurn, TurnOutcome};
 use crate::background::HostLifetime;
 use crate::commands::settings::chat_model::{current_model, offered_models, select_model};
 use crate::commands::settings::session_settings::{self, MODE_KEY};
 use crate::completion_values::{agent_names, session_ids};
-use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostTarget};
 use crate::dialog;
 use crate::dialog::agent_choice::{
     SHELL_AGENT, agent_of_session, choose_agent, default_or_named_agent,
 };
 use crate::dialog::printer::{PrinterMode, TurnEnding, TurnPrinter};
 use crate::dialog::turn_output::{OutputFormat, TurnOutput};
+use crate::output;
 use crate::session_lookup::{find_session, latest_session_in, local_folder};
+use crate::terminal::message_meta;
 use crate::terminal::spinner::{START_DELAY, show_while};
 
 /// Send one message to an agent and stream the response
@@ -37,8 +41,9 @@ use crate::terminal::spinner::{START_DELAY, show_while};
 /// the running host, or starts one in the background. Text that is piped to it is attached to the
 /// message; a command gets it as its input. While a command runs, it reads the keys of the
 /// terminal: Ctrl-C interrupts the command, Ctrl-\ cancels the turn. Output goes to stdout,
-/// prompts and notices to stderr. The exit code is 0 on success, 1 if something failed or was
-/// denied, 130 if the turn was cancelled. A command of the shell agent has its own exit code.
+/// prompts and notices to stderr. The exit code is 0 on success, 1 if something failed, 130 if the
+/// turn was cancelled. A call that you or a hook denied is no failure of an agent. A command of the
+/// shell agent has its own exit code, and 1 if it was denied.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -76,7 +81,7 @@ pub(crate) struct RunArgs {
     #[arg(long, env = TEMPORARY_VARIABLE)]
     temporary: bool,
     #[command(flatten)]
-    host: HostOptions,
+    host: HostTarget,
 }
 
 /// The environment variable for `--temporary`.
@@ -92,12 +97,14 @@ Examples:
   agenthost run --output-format json --yes '!git status' < /dev/null";
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
-    let directory = resolve_directory(arguments.cwd.as_deref())?;
+    if arguments.host.remote.is_none() {
+        // A mistake is reported before a host is started.
+        resolve_directory(arguments.cwd.as_deref())?;
+    }
     let lifetime = HostLifetime::of_flag(arguments.temporary);
-    let connected =
-        HostConnection::connect_or_start(&arguments.host, lifetime, COMMAND_RECONNECT_TIMEOUT);
+    let connected = arguments.host.connect(lifetime, COMMAND_RECONNECT_TIMEOUT);
     let mut connection = connected.await?;
-    let outcome = run_turn(&mut connection.client, &arguments, &directory).await;
+    let outcome = run_turn(&mut connection.client, &arguments).await;
     connection.close().await?;
     Ok(exit_code(outcome?))
 }
@@ -125,33 +132,66 @@ pub(crate) fn resolve_directory(named: Option<&Path>) -> anyhow::Result<PathBuf>
     Ok(directory)
 }
 
-async fn run_turn(
-    client: &mut Client,
-    arguments: &RunArgs,
-    directory: &Path,
-) -> anyhow::Result<TurnOutcome> {
+async fn run_turn(client: &mut Client, arguments: &RunArgs) -> anyhow::Result<TurnOutcome> {
+    let directory = arguments
+        .host
+        .resolve_directory(client, arguments.cwd.as_deref())?;
+    let directory = directory.as_path();
     let (text, stdin) = arguments.message.read_text()?;
-    let session = choose_session(client, arguments, directory, &text).await?;
+    let chosen = choose_session(client, arguments, directory, &text).await?;
     let format = match arguments.json {
         true => OutputFormat::StreamJson,
         false => arguments.output_format,
     };
     let output = TurnOutput::to_streams(format);
     let mut printer = TurnPrinter::new(output, PrinterMode::OneTurn);
-    let chat = open_chat(client, &session, &mut printer).await?;
-    if let Some(mode) = &arguments.mode {
-        session_settings::set_choice(client, &session, MODE_KEY, mode).await?;
+    let prepared = prepare_turn(
+        client,
+        arguments,
+        directory,
+        &chosen,
+        &mut printer,
+        text,
+        stdin,
+    )
+    .await;
+    match prepared {
+        Ok((turn, message)) => turn.run(client, printer, message).await,
+        Err(error) => {
+            if let ChosenSession::New(session) = chosen {
+                delete_session(client, session).await;
+            }
+            Err(error)
+        }
     }
-    let agent = agent_of_session(client, &session);
+}
+
+/// Opens the session and sets its mode. Returns the turn with its message.
+async fn prepare_turn(
+    client: &mut Client,
+    arguments: &RunArgs,
+    directory: &Path,
+    chosen: &ChosenSession,
+    printer: &mut TurnPrinter,
+    text: String,
+    stdin: StdinUse,
+) -> anyhow::Result<(RunningTurn, Message)> {
+    let session = chosen.uri();
+    let chat = open_chat(client, session, printer).await?;
+    if let Some(mode) = &arguments.mode {
+        session_settings::set_choice(client, session, MODE_KEY, mode).await?;
+    }
+    let agent = agent_of_session(client, session);
     let of_shell = agent
         .as_ref()
         .is_some_and(|agent| agent.as_str() == SHELL_AGENT);
     let is_command = of_shell || text.starts_with('!');
-    let folder = session_folder_path(client, &session).unwrap_or_else(|| directory.to_owned());
+    let folder = session_folder_path(client, session).unwrap_or_else(|| directory.to_owned());
     let read = arguments
         .message
         .complete(text, stdin, is_command, &folder)?;
     let mut message = read.message;
+    message.meta = message_meta();
     message.model = match (arguments.message.model(), agent) {
         (Some(named), Some(agent)) => {
             let offered = offered_models(client, &agent).await?;
@@ -160,13 +200,39 @@ async fn run_turn(
         _ => current_model(client, &chat),
     };
     let turn = RunningTurn {
-        session,
+        session: session.clone(),
         chat,
         is_command,
         approves_all: arguments.yes,
         stdin: read.stdin,
     };
-    turn.run(client, printer, message).await
+    Ok((turn, message))
+}
+
+/// The session of the turn.
+enum ChosenSession {
+    /// A session that was created for the turn.
+    New(Uri),
+    Existing(Uri),
+}
+
+impl ChosenSession {
+    fn uri(&self) -> &Uri {
+        match self {
+            ChosenSession::New(session) | ChosenSession::Existing(session) => session,
+        }
+    }
+}
+
+/// Deletes a session whose first turn could not begin.
+async fn delete_session(client: &mut Client, session: Uri) {
+    let deletion = DisposeSessionParams {
+        channel: session,
+        meta: None,
+    };
+    if let Err(error) = client.request(deletion).await {
+        output::print_note(&format!("the empty session was not deleted: {error}"));
+    }
 }
 
 /// Returns the session to continue, or a new one.
@@ -175,13 +241,14 @@ async fn choose_session(
     arguments: &RunArgs,
     directory: &Path,
     text: &str,
-) -> anyhow::Result<Uri> {
+) -> anyhow::Result<ChosenSession> {
     if let Some(named) = &arguments.session {
-        return Ok(find_session(client, named).await?.resource);
+        let found = find_session(client, named).await?.resource;
+        return Ok(ChosenSession::Existing(found));
     }
     if arguments.continues {
         return match latest_session_in(client, directory).await? {
-            Some(summary) => Ok(summary.resource),
+            Some(summary) => Ok(ChosenSession::Existing(summary.resource)),
             None => bail!(
                 "there is no session in this folder to continue\n\
                  hint: `agenthost sessions` lists all; `--session ID` names one"
@@ -197,7 +264,8 @@ async fn choose_session(
         true => default_or_named_agent(client, arguments.agent.as_deref()).await?,
         false => choose_agent(client, arguments.agent.as_deref(), &arguments.host).await?,
     };
-    dialog::create_session(client, agent, directory, config).await
+    let session = dialog::create_session(client, agent, directory, config).await?;
+    Ok(ChosenSession::New(session))
 }
 
 fn session_folder_path(client: &Client, session: &Uri) -> Option<PathBuf> {

@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use agenthost_client::Client;
 use agenthost_protocol::session::SessionSummary;
+use anyhow::bail;
 
 use self::session_filter::SessionFilterArgs;
 use self::session_row::{RowWidths, session_row, waiting_requests};
-use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::background::HostLifetime;
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostTarget};
 use crate::output;
 use crate::session_lookup::list_sessions;
 use crate::terminal::palette::{Palette, Role};
@@ -25,7 +27,7 @@ use crate::terminal::stdout_size;
 #[command(after_help = SESSIONS_EXAMPLES)]
 pub(crate) struct SessionsArgs {
     #[command(flatten)]
-    host: HostOptions,
+    host: HostTarget,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -43,16 +45,20 @@ Examples:
 
 pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
     if let Some(agent) = &arguments.agent_sessions.from {
+        if arguments.host.remote.is_some() {
+            bail!("`--from` lists the sessions of agents of this machine only");
+        }
         return agent_sessions::run(
-            &arguments.host,
+            &arguments.host.local,
             &arguments.agent_sessions,
             agent,
             arguments.json,
         )
         .await;
     }
-    let mut connection =
-        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let lifetime = HostLifetime::Temporary;
+    let connected = arguments.host.connect(lifetime, COMMAND_RECONNECT_TIMEOUT);
+    let mut connection = connected.await?;
     let printed = print_sessions(&mut connection.client, &arguments).await;
     connection.close().await?;
     printed.map(|()| ExitCode::SUCCESS)
@@ -86,7 +92,8 @@ async fn print_rows(client: &mut Client, sessions: &[SessionSummary]) -> anyhow:
     for summary in sessions {
         output::print_data(&session_row(summary, &widths, palette))?;
         for request in waiting_requests(client, summary).await? {
-            let line = widths.cut(&format!("          waits: {request}"));
+            let indent = widths.request_indent();
+            let line = widths.cut(&format!("{indent}waits: {request}"));
             output::print_data(&palette.paint(Role::Warning, &line))?;
         }
     }

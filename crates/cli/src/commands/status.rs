@@ -27,8 +27,7 @@ pub(crate) struct StatusArgs {
 const NOT_RUNNING: u8 = 3;
 
 pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<ExitCode> {
-    let settings = arguments.host.resolve_settings()?;
-    let directory = &settings.data_directory;
+    let directory = &arguments.host.resolve_data_directory()?;
     check_owner(directory)?;
     let Some(mut host) = RunningHost::find(directory).await? else {
         if arguments.json {

@@ -64,8 +64,7 @@ pub(crate) struct UpgradeArgs {
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn stop(arguments: StopArgs) -> anyhow::Result<ExitCode> {
-    let settings = arguments.host.resolve_settings()?;
-    let directory = &settings.data_directory;
+    let directory = &arguments.host.resolve_data_directory()?;
     check_owner(directory)?;
     let Some(host) = RunningHost::find_settled(directory).await? else {
         return stop_runner(directory, &arguments).await;

@@ -9,8 +9,12 @@ use agenthost_tui::{HostStarter, ScreenOptions, ScreenTheme, TuiOptions};
 use anyhow::bail;
 
 use crate::background::HostLifetime;
-use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions, random_id};
+use crate::connect::{
+    COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions, HostTarget, random_id,
+};
+use crate::remote_host::{RelayStart, RemoteHost};
 use crate::session_lookup::find_session;
+use crate::terminal_environment;
 
 /// Open the terminal interface: sessions, chats, approvals, changes
 ///
@@ -24,7 +28,20 @@ pub(crate) struct TuiArgs {
     /// latest of this folder]
     session: Option<String>,
     #[command(flatten)]
-    host: HostOptions,
+    host: HostTarget,
+}
+
+impl TuiArgs {
+    /// Returns the arguments that open the interface with the host of another machine.
+    pub(crate) fn of_remote_host(remote: RemoteHost) -> Self {
+        TuiArgs {
+            session: None,
+            host: HostTarget {
+                remote: Some(remote),
+                local: HostOptions::default(),
+            },
+        }
+    }
 }
 
 /// Name that other clients see beside answers and comments.
@@ -34,6 +51,7 @@ const TUI_EXAMPLES: &str = "\
 Examples:
   agenthost                    open the interface
   agenthost tui 6314fd6f       open the session whose id begins or ends like this
+  agenthost --host ssh:box     use the host of another machine
   NO_COLOR=1 agenthost         without colours";
 
 /// Returns `true` if a person can use the interface: both directions are a terminal.
@@ -43,28 +61,46 @@ pub(crate) fn is_at_terminal() -> bool {
 
 pub(crate) async fn run(arguments: TuiArgs) -> anyhow::Result<ExitCode> {
     check_terminal()?;
-    let settings = arguments.host.resolve_settings()?;
-    let mut connection = start_host(&arguments.host).await?;
+    let connected = arguments
+        .host
+        .connect(HostLifetime::Unlimited, COMMAND_RECONNECT_TIMEOUT);
+    let mut connection = connected.await?;
     let session = match &arguments.session {
         Some(named) => Some(find_session(&mut connection.client, named).await?.resource),
         None => None,
     };
+    let folder = arguments.host.resolve_directory(&connection.client, None);
     connection.close().await?;
-    let folder = std::env::current_dir().ok();
     let options = TuiOptions {
-        address: HostAddress::ReadyFile(settings.data_directory.join(HOST_FILE)),
+        address: host_address(&arguments.host)?,
         client_id: format!("agenthost-tui-{}", random_id()?),
         device_name: DEVICE_NAME.to_owned(),
         editor: editor(),
         screen: ScreenOptions {
             theme: theme(),
-            folder: folder.map(|folder| folder.to_string_lossy().into_owned()),
+            // In a folder that was deleted, there is no folder for new sessions.
+            folder: folder
+                .ok()
+                .map(|folder| folder.to_string_lossy().into_owned()),
             session,
         },
+        session_meta: terminal_environment::session_meta(),
         start_host: host_starter(arguments.host),
     };
     agenthost_tui::run(options).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the address at which the interface connects to the host, once one is running.
+fn host_address(target: &HostTarget) -> anyhow::Result<HostAddress> {
+    match &target.remote {
+        Some(remote) => Ok(remote.address(RelayStart::OnlyRunning)),
+        None => {
+            let settings = target.local.resolve_settings()?;
+            let file = settings.data_directory.join(HOST_FILE);
+            Ok(HostAddress::ReadyFile(file))
+        }
+    }
 }
 
 fn check_terminal() -> anyhow::Result<()> {
@@ -83,22 +119,28 @@ fn check_terminal() -> anyhow::Result<()> {
     }
 }
 
-async fn start_host(options: &HostOptions) -> anyhow::Result<HostConnection> {
-    let lifetime = HostLifetime::Unlimited;
-    HostConnection::connect_or_start(options, lifetime, COMMAND_RECONNECT_TIMEOUT).await
+/// Returns the function that starts a host in place of one that has ended. It prints nothing,
+/// because the interface has the terminal.
+fn host_starter(target: HostTarget) -> HostStarter {
+    let target = std::rc::Rc::new(target);
+    Box::new(move || {
+        let target = std::rc::Rc::clone(&target);
+        Box::pin(async move { Ok(start_host(&target).await?) })
+    })
 }
 
-/// Returns the function that starts a host in place of one that has ended.
-fn host_starter(options: HostOptions) -> HostStarter {
-    let options = std::rc::Rc::new(options);
-    Box::new(move || {
-        let options = std::rc::Rc::clone(&options);
-        Box::pin(async move {
-            let connection = start_host(&options).await?;
-            connection.close().await?;
-            Ok(())
-        })
-    })
+/// Starts a host if none is running. Returns a note about it.
+async fn start_host(target: &HostTarget) -> anyhow::Result<String> {
+    let lifetime = HostLifetime::Unlimited;
+    let (connection, note) = match target.remote {
+        Some(_) => {
+            let connection = target.connect(lifetime, COMMAND_RECONNECT_TIMEOUT).await?;
+            (connection, None)
+        }
+        None => HostConnection::open(&target.local, lifetime, COMMAND_RECONNECT_TIMEOUT).await?,
+    };
+    connection.close().await?;
+    Ok(note.unwrap_or_else(|| "the host is running".to_owned()))
 }
 
 /// Chooses the theme as <https://no-color.org> asks for.

@@ -6,9 +6,10 @@ use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
+use anyhow::bail;
 
 use super::question::choose;
-use crate::connect::HostOptions;
+use crate::connect::HostTarget;
 use crate::host_settings::{self, DEFAULT_AGENT_KEY};
 use crate::output;
 use crate::terminal::can_ask;
@@ -21,7 +22,7 @@ pub(crate) const SHELL_AGENT: &str = "shell";
 pub(crate) async fn choose_agent(
     client: &mut Client,
     named: Option<&str>,
-    options: &HostOptions,
+    target: &HostTarget,
 ) -> anyhow::Result<Option<ProviderId>> {
     if let Some(named) = named {
         return Ok(Some(ProviderId::from(named)));
@@ -31,7 +32,8 @@ pub(crate) async fn choose_agent(
         .agent
         .as_ref()
         .is_none_or(|agent| agent.as_str() == SHELL_AGENT);
-    let is_chosen = default.is_chosen || options.resolve_settings()?.file.has_default_agent();
+    let is_chosen = default.is_chosen
+        || target.remote.is_none() && target.local.resolve_settings()?.file.has_default_agent();
     if is_chosen || !is_shell || default.agents.len() < 2 {
         return Ok(default.agent);
     }
@@ -50,7 +52,7 @@ pub(crate) async fn choose_agent(
     let labels: Vec<_> = agents.iter().map(agent_label).collect();
     let question = "Which agent should get your messages? The answer is remembered.";
     let Some(agent) = choose(question, &labels)?.and_then(|index| agents.get(index)) else {
-        return Ok(default.agent);
+        bail!("no agent was chosen\nhint: `--agent NAME` names one");
     };
     let agent = agent.provider.clone();
     remember_agent(client, &agent).await?;

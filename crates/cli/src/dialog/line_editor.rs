@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use agenthost_stdx::private_file;
 use agenthost_stdx::sync::lock;
 use anyhow::Context;
+use rustix::termios::Termios;
 use rustyline::config::BellStyle;
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
@@ -69,7 +70,7 @@ pub(crate) struct LineEditor {
     is_reading: bool,
     /// The last line, if it belongs to the history.
     remembered: Option<String>,
-    /// Restores the terminal if this process ends while a line is edited.
+    /// Restores the terminal. Between two lines, keys are not echoed: the next line shows them.
     _mode: Option<SavedMode>,
 }
 
@@ -104,7 +105,7 @@ impl LineEditor {
         load_history(&mut editor, &history_path);
         let (requests, received) = sync_channel(1);
         let (sender, events) = mpsc::channel(1);
-        let thread = EditorThread {
+        let mut thread = EditorThread {
             editor,
             requests: received,
             events: sender,
@@ -112,8 +113,10 @@ impl LineEditor {
             open_request,
             history_path,
             prompt: (PROMPT.to_owned(), palette.paint(Role::Strong, PROMPT)),
+            original_mode: None,
         };
-        let mode = SavedMode::save();
+        let mode = SavedMode::enter_unechoed().context("use the terminal")?;
+        thread.original_mode = mode.as_ref().map(SavedMode::to_mode);
         std::thread::spawn(move || thread.run());
         let output = EditorOutput::new(Arc::clone(&gate), Box::new(printer));
         let editor = LineEditor {
@@ -177,6 +180,8 @@ struct EditorThread {
     history_path: PathBuf,
     /// The prompt without and with color.
     prompt: (String, String),
+    /// The mode of the terminal for other programs.
+    original_mode: Option<Termios>,
 }
 
 impl EditorThread {
@@ -204,7 +209,10 @@ impl EditorThread {
                     let Some(text) = self.open_request.take() else {
                         return EditorEvent::Interrupted;
                     };
-                    initial = editor_program::edit_text(&text).unwrap_or_else(|error| {
+                    let unechoed = self.original_mode.as_ref().and_then(SavedMode::switch_to);
+                    let edited = editor_program::edit_text(&text);
+                    drop(unechoed);
+                    initial = edited.unwrap_or_else(|error| {
                         crate::output::print_note(&format!("{error:#}"));
                         text
                     });

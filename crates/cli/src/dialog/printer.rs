@@ -22,6 +22,7 @@ pub(crate) use self::history::HistoryExtent;
 use self::summary::turn_summary;
 use self::terminals::PrintedTerminal;
 use super::note::NoteLine;
+use super::receive_reactions;
 use super::turn_output::{OutputFormat, TurnOutput};
 use crate::output;
 use crate::terminal::palette::Role;
@@ -49,7 +50,11 @@ pub(crate) struct TurnPrinter {
     pub(crate) output: TurnOutput,
     mode: PrinterMode,
     chat: Option<Uri>,
+    /// `true` if a tool call of the turn has failed.
     failed: bool,
+    /// `true` if a tool call of the turn was denied.
+    denied: bool,
+    denied_calls: BTreeSet<ToolCallId>,
     terminals: BTreeMap<Uri, PrintedTerminal>,
     /// Exit code of the last command that has ended.
     exit_code: Option<i64>,
@@ -70,6 +75,8 @@ impl TurnPrinter {
             mode,
             chat: None,
             failed: false,
+            denied: false,
+            denied_calls: BTreeSet::new(),
             terminals: BTreeMap::new(),
             exit_code: None,
             typed_turns: BTreeSet::new(),
@@ -97,6 +104,11 @@ impl TurnPrinter {
     /// Returns the exit code of the last command that has ended.
     pub(crate) fn exit_code(&self) -> Option<i64> {
         self.exit_code
+    }
+
+    /// Returns `true` if a tool call of the turn was denied.
+    pub(crate) fn was_denied(&self) -> bool {
+        self.denied
     }
 
     /// Returns the usage of the turn.
@@ -231,14 +243,14 @@ impl TurnPrinter {
                 let reason = &error.part.0.error.message;
                 let note = NoteLine::styled(Role::Warning, "failed: ").text(reason);
                 self.output.print_note_line(&note)?;
-                self.print_queue_note(client)?;
+                self.print_queue_note(client).await?;
                 return Ok(Some(TurnEnding::Failed));
             }
             ChatAction::TurnCancelled(_) => {
                 if self.mode == PrinterMode::Session {
                     self.print_note("cancelled")?;
                 }
-                self.print_queue_note(client)?;
+                self.print_queue_note(client).await?;
                 return Ok(Some(TurnEnding::Cancelled));
             }
             _ => {}
@@ -248,6 +260,8 @@ impl TurnPrinter {
 
     fn begin_turn(&mut self) {
         self.failed = false;
+        self.denied = false;
+        self.denied_calls.clear();
         self.plan = None;
         self.usage = None;
         self.shown_calls.clear();
@@ -288,7 +302,9 @@ impl TurnPrinter {
         if confirmed.approved {
             return self.print_call(client, &confirmed.target);
         }
-        self.failed = true;
+        self.denied = true;
+        self.denied_calls
+            .insert(confirmed.target.tool_call_id.clone());
         let Some(reason) = &confirmed.reason_message else {
             return Ok(());
         };
@@ -307,7 +323,9 @@ impl TurnPrinter {
         self.subscribe_terminals(client, content).await?;
         self.finish_terminals(content)?;
         self.update_plan(client, &complete.target);
-        if !result.success {
+        // An agent reports a denied call as failed.
+        let was_denied = self.denied_calls.contains(&complete.target.tool_call_id);
+        if !result.success && !was_denied {
             self.failed = true;
             let error = result.error.as_ref();
             let reason = error.and_then(|error| error.get("message")?.as_str());
@@ -356,11 +374,16 @@ impl TurnPrinter {
     }
 
     /// Prints a note if queued messages are left that no turn will take by itself.
-    fn print_queue_note(&mut self, client: &Client) -> anyhow::Result<()> {
+    async fn print_queue_note(&mut self, client: &mut Client) -> anyhow::Result<()> {
+        if self.mode != PrinterMode::Session {
+            return Ok(());
+        }
+        // The host drops messages for a cancelled turn.
+        receive_reactions(client).await?;
         let queue = self.chat_state(client);
         let queue = queue.and_then(|chat| chat.queued_messages.as_ref());
         let count = queue.map_or(0, |queue| queue.len());
-        if self.mode == PrinterMode::Session && count > 0 {
+        if count > 0 {
             self.print_note(&format!(
                 "{count} queued until the next turn ends; /waiting lists them, /drop drops them"
             ))?;

@@ -17,6 +17,9 @@ use crate::terminal::attention::Attention;
 /// do not notice the delay.
 const PROMPT_DELAY: Duration = Duration::from_millis(40);
 
+/// Time after which a user can have read a prompt.
+const READING_TIME: Duration = Duration::from_millis(400);
+
 /// Shows one prompt at a time. The open prompt is derived from the confirmed state of the
 /// chat. So a prompt disappears when another client answers it, and the next one is shown
 /// only after the host has confirmed the answer to the last.
@@ -25,6 +28,8 @@ pub(crate) struct Prompter {
     /// Time at which the open prompt was opened.
     opened_at: Option<Instant>,
     is_printed: bool,
+    /// Time at which the open prompt was printed.
+    printed_at: Option<Instant>,
     /// `true` if the user has seen the open prompt before: the last answer was not valid.
     is_repeated: bool,
     /// `true` after the host has rejected an answer, until the prompt opens again.
@@ -64,6 +69,7 @@ impl Prompter {
             open: None,
             opened_at: None,
             is_printed: false,
+            printed_at: None,
             is_repeated: false,
             was_rejected: false,
             unconfirmed: None,
@@ -170,7 +176,20 @@ impl Prompter {
         }
         self.attention.call("agenthost: an answer is needed");
         self.is_printed = true;
+        self.printed_at = Some(Instant::now());
         Ok(())
+    }
+
+    /// Returns `true` if a line is not meant as an answer to the open prompt: it does not look like
+    /// one, and the prompt has only just appeared for the first time.
+    pub(crate) fn is_typed_ahead(&self, line: &str) -> bool {
+        let looks_like_answer = crate::dialog::form::parse_yes_no(line).is_some()
+            || line.parse::<usize>().is_ok()
+            || line.is_empty();
+        let is_new = self
+            .printed_at
+            .is_some_and(|printed_at| printed_at.elapsed() < READING_TIME);
+        self.has_printed_prompt() && !self.is_repeated && is_new && !looks_like_answer
     }
 
     /// Restores the title of the window, because this process ends.

@@ -7,6 +7,8 @@ use futures_util::FutureExt;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::typed_line::TypedLine;
+
 /// The terminal of this process, whatever stdin is.
 const TERMINAL_PATH: &str = "/dev/tty";
 
@@ -34,6 +36,8 @@ pub(crate) struct StdinReader {
     has_ended: bool,
     /// `true` if the source is a terminal.
     is_terminal: bool,
+    /// Edits the lines of a terminal in place of the kernel, which cuts long ones.
+    typed_line: Option<TypedLine>,
 }
 
 impl StdinReader {
@@ -57,7 +61,17 @@ impl StdinReader {
             buffer: Vec::new(),
             has_ended: false,
             is_terminal,
+            typed_line: None,
         }
+    }
+
+    /// Reads lines. At a terminal they may have any length, and need no escape sequences.
+    pub(crate) fn of_typed_lines() -> Self {
+        let mut reader = Self::new();
+        if reader.is_terminal {
+            reader.typed_line = TypedLine::start(Path::new(TERMINAL_PATH));
+        }
+        reader
     }
 
     /// Drops what the user has typed so far: nobody can answer a question before it is printed.
@@ -116,7 +130,16 @@ impl StdinReader {
         // Input that cannot be read has ended.
         let count = read.unwrap_or(0);
         self.has_ended = count == 0;
-        self.buffer.extend(chunk.iter().take(count));
+        let read = chunk.iter().take(count);
+        match &mut self.typed_line {
+            Some(line) => {
+                for byte in read {
+                    self.has_ended |= line.handle_byte(*byte, &mut self.buffer);
+                }
+                line.show();
+            }
+            None => self.buffer.extend(read),
+        }
     }
 }
 

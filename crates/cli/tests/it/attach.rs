@@ -41,7 +41,7 @@ impl Terminal {
     }
 
     pub(crate) fn wait(&self, text: &str) {
-        for _ in 0..400 {
+        for _ in 0..1_200 {
             if self.shown().contains(text) {
                 return;
             }

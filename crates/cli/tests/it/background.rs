@@ -108,6 +108,39 @@ fn a_host_in_the_background_is_started_shown_and_stopped() {
     assert!(err(&user.ok(&["stop"])).contains("no host is running"));
 }
 
+/// The running host uses an earlier configuration, so its user can still see and end it.
+#[test]
+fn an_invalid_configuration_does_not_hide_the_host() {
+    let user = User::new();
+    user.ok(&["start"]);
+    let file = crate::commands::configuration(user.path());
+    for text in ["listen = 'nowhere'\n", "[[agents\n", "no_such_key = 1\n"] {
+        std::fs::write(&file, text).unwrap();
+        let shown = user.ok(&["status"]);
+        assert!(
+            err(&shown).contains("configuration is invalid"),
+            "{shown:?}"
+        );
+        assert!(out(&shown).contains("process "), "{shown:?}");
+        assert!(out(&user.ok(&["logs"])).contains("listening"));
+        // A restart would end the host and could not start another one.
+        assert!(!user.run(&["restart", "--yes"]).status.success());
+    }
+    assert!(err(&user.ok(&["stop"])).contains("stopped the host"));
+}
+
+#[test]
+fn the_data_directory_of_an_invalid_configuration_is_used() {
+    let user = User::new();
+    let file = crate::commands::configuration(user.path());
+    let data = user.path().join("elsewhere");
+    let text = format!("data_dir = {data:?}\nauto_agents = false\n");
+    std::fs::write(&file, &text).unwrap();
+    user.ok(&["start"]);
+    std::fs::write(&file, format!("{text}auto_agents = 3\n")).unwrap();
+    assert!(err(&user.ok(&["stop"])).contains("stopped the host"));
+}
+
 /// Each waits for a host that the other one starts or stops.
 #[test]
 fn start_and_stop_at_once_both_succeed() {

@@ -25,6 +25,22 @@ const SKIPPED_COMMANDS: &[(&str, &str)] = &[
     ("cargo run --release", "./test long install"),
     ("agenthost tui", "crates/cli/tests/it/tui.rs"),
     ("NO_COLOR=1 agenthost tui", "crates/cli/tests/it/tui.rs"),
+    (
+        "agenthost --host ssh:box",
+        "crates/cli/tests/it/remote_host.rs",
+    ),
+    (
+        "agenthost run --host ssh:",
+        "crates/cli/tests/it/remote_host.rs",
+    ),
+    (
+        "agenthost attach --host ssh:",
+        "crates/cli/tests/it/remote_host.rs",
+    ),
+    (
+        "agenthost sessions --host ssh:",
+        "crates/cli/tests/it/remote_host.rs",
+    ),
     ("rustup target add", "before ./release"),
     ("npm install", "./test agents"),
     ("node lib/vscode/", "./test vscode"),

@@ -194,6 +194,72 @@ fn a_simple_terminal_gets_no_escape_sequences() {
     assert!(!terminal.raw().contains('\u{1b}'), "{:?}", terminal.raw());
 }
 
+/// Lines that a terminal sends faster than they are read are messages of their own.
+#[test]
+fn lines_that_are_written_at_once_all_arrive() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let _host = Host::start(path, &[]);
+    let mut terminal = Pty::run(path, &["attach", "--new"]);
+    wait_for_prompt(&terminal);
+    terminal.keys("echo first\recho second\recho third\rhalf");
+    terminal.wait("2) Allow everything");
+    // What was typed ahead is in the line.
+    terminal.wait_until("the rest", |screen| screen.ends_with("> half"));
+    terminal.keys("\u{3}");
+    terminal.wait_until("an empty line", |screen| screen.ends_with("\n>"));
+    terminal.line("2");
+    terminal.wait("\nfirst\n");
+    terminal.wait("\nsecond\n");
+    terminal.wait("\nthird\n");
+    terminal.line("/quit");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+/// The kernel cuts lines at 4,095 bytes, so the program edits them without escape sequences.
+#[test]
+fn a_simple_terminal_has_lines_of_any_length() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let _host = Host::start(path, &[]);
+    let mut attach = command(path, &["attach", "--new"]);
+    attach.env("TERM", "dumb");
+    let mut terminal = Pty::start(attach, 24, 100);
+    terminal.wait("(/help lists the commands)");
+    let long = "x".repeat(9_000);
+    terminal.keys(&format!("printf '%s' {long} | wc -d\u{7f}c\r"));
+    terminal.wait("1) Allow once");
+    terminal.line("y");
+    terminal.wait("\n9000\n");
+    terminal.line("/quit");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(!terminal.raw().contains('\u{1b}'));
+}
+
+/// A message for a running turn is called what it is: sent, queued or dropped.
+#[test]
+fn the_fate_of_a_message_for_a_running_turn_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let _host = Host::start(path, &[]);
+    let mut plain = Terminal::attach(path, &["--new"]);
+    plain.type_line("sleep 1000");
+    plain.wait("1) Allow once");
+    plain.type_line("y");
+    plain.type_line("/steer hurry");
+    plain.wait("this turn takes no messages, so it is queued first; cancelling drops it");
+    plain.type_line("/cancel");
+    plain.wait("a message for the cancelled turn was dropped");
+    plain.type_line("/waiting");
+    plain.wait("no messages wait");
+    // Without a turn, a queued message begins one at once.
+    plain.type_line("/queue echo at once");
+    plain.wait("Run in terminal: echo at once");
+    let shown = plain.quit();
+    assert!(!shown.contains("sent to the running turn"), "{shown}");
+    assert!(!shown.contains("queued until"), "{shown}");
+}
+
 /// A message that the host rejects is given back, and only a confirmed one is called queued.
 #[test]
 fn a_rejected_message_is_given_back() {

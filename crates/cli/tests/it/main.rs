@@ -26,6 +26,7 @@ mod line_editor;
 mod pty;
 mod reconnect;
 mod reloading;
+mod remote_host;
 mod resources;
 mod run_options;
 mod run_terminal;

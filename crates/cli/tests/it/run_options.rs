@@ -163,6 +163,27 @@ fn models_and_modes_are_listed_and_changed() {
     );
 }
 
+#[test]
+fn a_message_that_cannot_be_sent_leaves_no_session() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    configure(path, "plain modes");
+    let _host = Host::start(path, &[]);
+    for arguments in [
+        ["--model", "nope"],
+        ["--mode", "nope"],
+        ["--image", "nowhere.png"],
+    ] {
+        let output = run(path, &[&["run"], &arguments[..], &["say x"]].concat(), "");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let output = run(path, &["sessions"], "");
+        assert!(
+            err(&output).contains("there are no sessions"),
+            "{arguments:?}: {output:?}"
+        );
+    }
+}
+
 /// Creates a repository with a commit in the folder of the test.
 fn repository(path: &Path) {
     let git = |arguments: &[&str]| {
@@ -323,6 +344,25 @@ fn the_list_of_sessions_fits_and_can_be_filtered() {
         "{screen}"
     );
     assert!(rows[3].ends_with('…'), "{screen}");
+
+    let mut narrow = Pty::start(command(path, &["sessions"]), 24, 40);
+    assert_eq!(narrow.exit_code(), 0);
+    let screen = narrow.screen();
+    let rows: Vec<_> = screen.lines().collect();
+    assert_eq!(rows.len(), 7, "two rows each and a request: {screen}");
+    assert!(rows[0].contains("waiting  shell"), "{screen}");
+    assert!(
+        rows[1].starts_with("  ") && rows[1].contains("touch wanted"),
+        "{screen}"
+    );
+    assert!(
+        rows[2].contains("waits: Run in terminal: touch wanted"),
+        "{screen}"
+    );
+    assert!(
+        rows[6].contains("long long") && rows[6].ends_with('…'),
+        "{screen}"
+    );
 
     let count = |arguments: &[&str]| {
         let output = run(path, &[&["sessions", "--json"], arguments].concat(), "");

@@ -60,8 +60,23 @@ fn a_hook_that_denies_a_call_does_not_end_the_turn() {
             out(&output).ends_with("the end\n"),
             "{arguments:?}: {output:?}"
         );
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
     }
+}
+
+/// The agent goes on after a denial, so the turn succeeds; a command that was denied did not run.
+#[test]
+fn a_denied_call_is_no_failure_of_an_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    configure(path, None);
+    let _host = Host::start(path, &[]);
+    let message = format!("{};; say the end", ask_bash("ls"));
+    let output = run(path, &["run", "--agent", "scripted", &message], "n\n");
+    assert!(out(&output).ends_with("the end\n"), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = run(path, &["run", "--agent", "shell", "touch ran"], "n\n");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
 #[test]
@@ -112,6 +127,18 @@ fn a_command_has_the_size_of_the_terminal() {
     terminal.wait("20 90");
     std::fs::write(path.join("stop"), "").unwrap();
     assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_command_begins_with_the_size_of_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for message in ["stty size", "!stty size"] {
+        let arguments = ["run", "--agent", "shell", "--yes", message];
+        let mut terminal = Pty::start(command(path, &arguments), 33, 77);
+        terminal.wait("33 77");
+        assert_eq!(terminal.exit_code(), 0);
+    }
 }
 
 /// The terminal has its old mode after each way to end.
@@ -289,6 +316,21 @@ fn the_agent_is_asked_for_once() {
         "",
     );
     assert_eq!(out(&output), "once more\n", "{output:?}");
+}
+
+#[test]
+fn the_end_of_input_chooses_no_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    configure(path, None);
+    let _host = Host::start(path, &[]);
+    let mut terminal = Pty::run(path, &["run", "touch ran"]);
+    terminal.wait("2) shell");
+    terminal.keys("\u{4}");
+    let screen = terminal.wait("no agent was chosen");
+    assert_eq!(terminal.exit_code(), 1, "{screen}");
+    let output = run(path, &["sessions"], "");
+    assert!(err(&output).contains("there are no sessions"), "{output:?}");
 }
 
 /// Text of a model, and titles, cannot control the terminal.

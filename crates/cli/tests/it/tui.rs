@@ -265,6 +265,38 @@ fn a_killed_host_is_found_again_and_nothing_is_lost() {
     again.wait_for("half a sentence and more");
 }
 
+/// The note about the started host is in the interface, and not between its cells.
+#[test]
+fn a_host_is_started_again_inside_of_the_interface() {
+    let (directory, host) = project();
+    let path = directory.path();
+    let mut interface = Interface::start(path, 100, &[]);
+    interface.wait_for("new session in");
+    drop(host);
+    interface.wait_for("no connection, retrying");
+    interface.press("H");
+    interface.wait_for("started a host in the background");
+    interface.wait("connection", |screen| screen.starts_with("● "));
+    let screen = interface.wait("the end of the note", |screen| {
+        !screen.contains("started a host")
+    });
+    assert!(screen.contains("new session in"), "{screen}");
+    assert!(!screen.contains("agenthost stop"), "{screen}");
+    interface.press("q");
+    interface.end();
+    let stopped = crate::commands::run(path, &["stop", "--yes"], "");
+    assert!(stopped.status.success(), "{stopped:?}");
+}
+
+#[test]
+fn a_new_session_has_the_environment_of_the_terminal() {
+    let (directory, _host) = project();
+    let variables = [("EDITOR", "unmistakable-editor"), ("MY_SECRET", "hidden")];
+    let mut interface = Interface::start(directory.path(), 100, &variables);
+    interface.run_first("echo \"<$EDITOR> <$MY_SECRET>\"");
+    interface.wait_for("<unmistakable-editor> <>");
+}
+
 #[test]
 fn a_resize_storm_leaves_a_whole_screen() {
     let (directory, _host) = project();

@@ -141,7 +141,7 @@ impl Host {
     ) {
         self.checkpoint_turn(chat, &start.turn_id, CheckpointId::BeforeTurn, out);
         if let Some(line) = parse_command(&start.message) {
-            self.run_command(env, chat, &start.turn_id, line, out);
+            self.run_command(env, chat, start, line, out);
             self.forward_steering(chat, out);
             return;
         }

@@ -1,7 +1,8 @@
 //! Tool call content for commands that run in a terminal.
 
 use agenthost_protocol::chat::{
-    TerminalCommandResult, ToolCallResult, ToolResultContent, ToolResultTerminal, ToolResultText,
+    Message, TerminalCommandResult, ToolCallResult, ToolResultContent, ToolResultTerminal,
+    ToolResultText,
 };
 use agenthost_protocol::common::Meta;
 use agenthost_protocol::text::MaybeMarkdown;
@@ -10,11 +11,52 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminal::output::{CommandLine, TerminalEnd};
 
-/// Initial width of the terminal of a command, until a client resizes it.
+/// Initial width of the terminal of a command if the client names none.
 pub const COMMAND_COLS: u64 = 120;
 
-/// Initial height of the terminal of a command, until a client resizes it.
+/// Initial height of the terminal of a command if the client names none.
 pub const COMMAND_ROWS: u64 = 30;
+
+/// Key in the `_meta` of a message for the size of the terminal in which it was typed:
+/// `{"cols": 80, "rows": 24}`. The commands of its turn begin with this size.
+pub const TERMINAL_SIZE_META_KEY: &str = "agenthost.terminalSize";
+
+/// Maximum width and height of a terminal.
+const MAX_TERMINAL_SIDE: u64 = 1_000;
+
+/// The size of the terminal of a command, until a client resizes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandSize {
+    pub cols: u64,
+    pub rows: u64,
+}
+
+impl Default for CommandSize {
+    fn default() -> Self {
+        CommandSize {
+            cols: COMMAND_COLS,
+            rows: COMMAND_ROWS,
+        }
+    }
+}
+
+impl CommandSize {
+    /// Returns the size for the commands of a turn with this message.
+    pub fn of_message(message: &Message) -> Self {
+        let meta = message.meta.as_ref();
+        let size = meta.and_then(|meta| meta.get(TERMINAL_SIZE_META_KEY)?.as_object());
+        let side = |name: &str, default: u64| {
+            let side = size.and_then(|size| size.get(name)?.as_i64());
+            let side = side.and_then(|side| u64::try_from(side).ok());
+            side.filter(|side| (1..=MAX_TERMINAL_SIDE).contains(side))
+                .unwrap_or(default)
+        };
+        CommandSize {
+            cols: side("cols", COMMAND_COLS),
+            rows: side("rows", COMMAND_ROWS),
+        }
+    }
+}
 
 /// Maximum size of the output preview in a tool call result, taken from the end of the output.
 pub const COMMAND_PREVIEW_BYTES: usize = 4_000;

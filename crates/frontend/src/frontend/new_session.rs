@@ -131,7 +131,7 @@ impl Frontend {
             config: (!draft.config.is_empty()).then(|| draft.config.clone()),
             active_client: None,
             progress_token: None,
-            meta: None,
+            meta: self.session_meta.clone(),
         };
         let purpose = ResponsePurpose::Create {
             command: id,

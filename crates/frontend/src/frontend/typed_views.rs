@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{ChatInteractivity, ChatState};
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionState, SessionSummary};
@@ -30,6 +31,9 @@ use super::link::LinkView;
 use super::open_diff::DiffView;
 use super::slices::NoteRow;
 use crate::effect::FrontendEffect;
+
+/// The setting with the reason why the host can't store changes.
+const STORAGE_PROBLEM_KEY: &str = "storageProblem";
 
 /// The groups of views that have changed since the last call of [`Frontend::take_changes`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,6 +78,12 @@ impl Frontend {
         (changed, std::mem::take(&mut self.effects))
     }
 
+    /// Sets extension data of the sessions that are created from now on, such as the environment
+    /// of the user's terminal.
+    pub fn set_session_meta(&mut self, meta: Option<Meta>) {
+        self.session_meta = meta;
+    }
+
     pub fn link(&self) -> LinkView {
         self.link.view(self.results.len())
     }
@@ -113,6 +123,12 @@ impl Frontend {
     pub fn host_description(&self) -> (Option<&str>, Option<String>) {
         let home = self.host.home.as_ref().map(path_of);
         (self.host.version.as_deref(), home)
+    }
+
+    /// Returns the reason why the host can't store changes, if it can't.
+    pub fn storage_problem(&self) -> Option<&str> {
+        let config = self.root_state()?.config.as_ref()?;
+        config.values.get(STORAGE_PROBLEM_KEY)?.as_str()
     }
 
     /// Returns the selected session, and its state if it has arrived.

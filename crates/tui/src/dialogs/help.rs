@@ -7,6 +7,7 @@ use ratatui_core::text::{Line, Span};
 use crate::bindings::{BINDINGS, KeyPlace};
 use crate::paint::canvas::{centered, draw_box, draw_lines};
 use crate::paint::theme::ScreenTheme;
+use crate::paint::wrap::{WrapMode, wrap_with_prefix};
 
 /// The help, scrolled by lines.
 #[derive(Debug, Default)]
@@ -51,28 +52,32 @@ impl HelpDialog {
     pub(crate) fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: &ScreenTheme) {
         let area = centered(area, 72, area.height.saturating_sub(2));
         let inner = draw_box(buffer, area, "Keys (esc closes)", theme);
-        let lines = help_lines(theme);
+        let lines = help_lines(usize::from(inner.width), theme);
         let last = lines.len().saturating_sub(usize::from(inner.height));
         self.offset = self.offset.min(last);
         draw_lines(buffer, inner, lines.iter().skip(self.offset));
     }
 }
 
-fn help_lines(theme: &ScreenTheme) -> Vec<Line<'static>> {
-    let key_line = |key: &str, label: &str| {
-        Line::from(vec![
-            Span::styled(format!("  {key:<12}"), theme.accent),
-            Span::styled(label.to_owned(), theme.text),
-        ])
+fn help_lines(width: usize, theme: &ScreenTheme) -> Vec<Line<'static>> {
+    let key_lines = |key: &str, label: &str| {
+        let key = [Span::styled(format!("  {key:<12}"), theme.accent)];
+        let label = [Span::styled(label.to_owned(), theme.text)];
+        let indent = [Span::raw(" ".repeat(14))];
+        wrap_with_prefix(&label, width, WrapMode::Words, &key, &indent)
     };
     let mut lines = vec![Line::styled("Writing", theme.strong)];
-    lines.extend(WRITING.iter().map(|(key, label)| key_line(key, label)));
+    lines.extend(
+        WRITING
+            .iter()
+            .flat_map(|(key, label)| key_lines(key, label)),
+    );
     for (place, title) in PLACES {
         lines.push(Line::default());
         lines.push(Line::styled(*title, theme.strong));
         let own = BINDINGS.iter().filter(|binding| binding.place == *place);
         let named = own.filter(|binding| !binding.label.is_empty());
-        lines.extend(named.map(|binding| key_line(binding.key, binding.label)));
+        lines.extend(named.flat_map(|binding| key_lines(binding.key, binding.label)));
     }
     lines
 }

@@ -7,7 +7,7 @@ use agenthost_view::request::{
 };
 use ratatui_core::text::{Line, Span};
 
-use super::edit_contents::EditContents;
+use super::edit_contents::{EditContents, EditDiff};
 use super::row_text::plain;
 use super::timeline_rows::RowPainter;
 use crate::paint::code::{CodeStyle, highlight};
@@ -31,6 +31,23 @@ pub(crate) struct RequestPanel {
     shown_at: i64,
     /// Lines that are scrolled out at the top.
     pub(crate) offset: usize,
+    /// Lines that were on the screen, from the first one on.
+    seen: usize,
+    /// The last frame of the request.
+    frame: RequestFrame,
+}
+
+/// A frame of a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestFrame {
+    /// Lines that are scrolled out at the top.
+    pub(crate) offset: usize,
+    /// Lines on the screen.
+    pub(crate) visible: usize,
+    /// All lines.
+    pub(crate) total: usize,
+    /// `true` while contents of a diff are read.
+    pub(crate) is_loading: bool,
 }
 
 impl RequestPanel {
@@ -45,9 +62,7 @@ impl RequestPanel {
         let card = known.or(requests.first());
         let key = card.map(|card| card.key().to_owned());
         if self.key != key {
-            self.key = key;
-            self.shown_at = now;
-            self.offset = 0;
+            self.show(key, now);
         }
         card
     }
@@ -58,9 +73,36 @@ impl RequestPanel {
             .iter()
             .position(|card| Some(card.key()) == self.key.as_deref());
         let next = place.map_or(0, |place| (place + 1) % requests.len().max(1));
-        self.key = requests.get(next).map(|card| card.key().to_owned());
-        self.shown_at = now;
-        self.offset = 0;
+        self.show(requests.get(next).map(|card| card.key().to_owned()), now);
+    }
+
+    fn show(&mut self, key: Option<String>, now: i64) {
+        *self = RequestPanel {
+            key,
+            shown_at: now,
+            ..RequestPanel::default()
+        };
+    }
+
+    /// Records a frame of the request.
+    pub(crate) fn note_frame(&mut self, frame: RequestFrame) {
+        self.offset = frame.offset;
+        // Lines that were skipped are not seen.
+        if frame.offset <= self.seen {
+            self.seen = self.seen.max(frame.offset + frame.visible);
+        }
+        self.frame = frame;
+    }
+
+    /// Returns `true` if the whole request was on the screen, so that it can be approved.
+    pub(crate) fn was_read(&self) -> bool {
+        let frame = self.frame;
+        frame.total > 0 && self.seen >= frame.total && !frame.is_loading
+    }
+
+    /// Returns the lines of a step that leaves no line out.
+    pub(crate) fn page(&self) -> usize {
+        self.frame.visible.saturating_sub(1).max(1)
     }
 
     /// Returns `true` if the request was on the screen long enough to be read.
@@ -85,6 +127,15 @@ impl RequestPainter<'_> {
             RequestCard::Form(card) => self.form(card),
             RequestCard::SignIn(card) => self.sign_in(card),
         }
+    }
+
+    /// Returns `true` while contents of the diffs of a request are read.
+    pub(crate) fn is_loading(&mut self, card: &RequestCard) -> bool {
+        let RequestCard::Approval(card) = card else {
+            return false;
+        };
+        let mut edits = card.edits.iter();
+        edits.any(|edit| matches!(self.contents.diff(edit), EditDiff::Loading))
     }
 
     fn text(&self, text: &str, style: ratatui_core::style::Style) -> Vec<Line<'static>> {

@@ -23,7 +23,7 @@ use crate::paint::text::PathNames;
 use crate::paint::theme::ScreenTheme;
 
 /// Rows whose lines are kept.
-const MAX_CACHED_ROWS: usize = 600;
+const MAX_CACHED_ROWS: usize = 300;
 
 /// The timeline of the selected chat.
 #[derive(Debug, Default)]

@@ -126,7 +126,7 @@ impl RowPainter<'_> {
                 usage,
             } => {
                 let duration = duration_ms.map(|duration| duration.0);
-                lines.push(self.turn_end(*state, duration, usage.as_ref()));
+                lines.push(self.turn_end(*state, duration, usage.as_deref()));
             }
         }
         lines

@@ -14,10 +14,7 @@ use crate::dialogs::form::FormDialog;
 use crate::dialogs::prompt::{PromptDialog, PromptPurpose};
 use crate::panes::code_view::CodePane;
 use crate::panes::inspector::InspectorKind;
-use crate::panes::request_panel::default_option;
-
-/// Lines of one step of the request.
-const REQUEST_STEP: usize = 3;
+use crate::panes::request_panel::{RequestPanel, default_option};
 
 impl TerminalScreen {
     pub(super) fn run_request_action(&mut self, action: ScreenAction) {
@@ -37,8 +34,8 @@ impl TerminalScreen {
                     }
                 };
                 panel.offset = match action {
-                    ScreenAction::RequestUp => panel.offset.saturating_sub(REQUEST_STEP),
-                    _ => panel.offset + REQUEST_STEP,
+                    ScreenAction::RequestUp => panel.offset.saturating_sub(panel.page()),
+                    _ => panel.offset + panel.page(),
                 };
                 return;
             }
@@ -47,13 +44,7 @@ impl TerminalScreen {
         let Some(card) = self.current_request() else {
             return;
         };
-        let takes_answers = match self.focus {
-            ScreenFocus::Inspector => self.inbox_request.takes_answers(self.now),
-            ScreenFocus::Sessions | ScreenFocus::Chat | ScreenFocus::Composer => {
-                self.request.takes_answers(self.now)
-            }
-        };
-        if !takes_answers {
+        if !self.focused_panel().takes_answers(self.now) {
             self.show_message("this question has just appeared: press the key again");
             return;
         }
@@ -71,6 +62,13 @@ impl TerminalScreen {
                 self.open_request(card);
             }
             (_, RequestCard::Form(_) | RequestCard::SignIn(_)) => {}
+        }
+    }
+
+    fn focused_panel(&self) -> &RequestPanel {
+        match self.focus {
+            ScreenFocus::Inspector => &self.inbox_request,
+            ScreenFocus::Sessions | ScreenFocus::Chat | ScreenFocus::Composer => &self.request,
         }
     }
 
@@ -103,10 +101,14 @@ impl TerminalScreen {
         let Some(option) = place.and_then(|place| card.options.get(place)) else {
             return;
         };
+        let is_approval = option.kind == RequestOptionKind::Approve;
+        if is_approval && !self.focused_panel().was_read() {
+            return self.show_message("read the whole question first: ] scrolls it");
+        }
         let command = FrontendCommand::AnswerApproval {
             key: card.key.clone(),
             option_id: option.id.as_ref().map(ToString::to_string),
-            approve: option.kind == RequestOptionKind::Approve,
+            approve: is_approval,
             edited_input: None,
         };
         let label = crate::paint::text::clean(&option.label);

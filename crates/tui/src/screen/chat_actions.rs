@@ -211,7 +211,7 @@ impl TerminalScreen {
                 card,
                 response: None,
                 ..
-            }) => self.open_request(card),
+            }) => self.open_request(*card),
             Some(RowBody::ToolCall(call)) => {
                 let worker = call.content.iter().find_map(|content| match content {
                     CallContent::Worker { chat, .. } => Some(chat.to_string()),

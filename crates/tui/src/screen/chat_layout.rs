@@ -15,7 +15,7 @@ use crate::paint::canvas::{
 };
 use crate::paint::text::{clean, short_path, width_of};
 use crate::paint::wrap::{WrapMode, wrap};
-use crate::panes::request_panel::{RequestPainter, option_lines};
+use crate::panes::request_panel::{RequestFrame, RequestPainter, option_lines};
 
 /// Rows of the composer at most.
 const MAX_COMPOSER_ROWS: usize = 10;
@@ -25,6 +25,12 @@ const MAX_QUEUE_ROWS: usize = 3;
 
 /// Rows that the timeline keeps while a request is open.
 const MIN_TIMELINE_ROWS: u16 = 5;
+
+/// Rows below which a request takes the place of the timeline.
+const MIN_SHARED_ROWS: u16 = 14;
+
+/// Rows of a request that stay above its answers. With fewer, the answers scroll with it.
+const MIN_BODY_ROWS: u16 = 3;
 
 impl TerminalScreen {
     pub(super) fn draw_chat(&mut self, buffer: &mut Buffer, area: Rect) -> Option<Position> {
@@ -131,19 +137,24 @@ impl TerminalScreen {
         let lines =
             self.request_lines(&card, width).len() + option_lines(&card, width, &theme).len();
         let wanted = u16::try_from(lines + 1).unwrap_or(u16::MAX);
-        let room = area.height.saturating_sub(MIN_TIMELINE_ROWS);
-        split_bottom(area, wanted.min(room.max(area.height / 2)))
+        let room = match area.height {
+            ..MIN_SHARED_ROWS => area.height,
+            height => height - MIN_TIMELINE_ROWS,
+        };
+        split_bottom(area, wanted.min(room))
     }
 
     fn request_lines(&mut self, card: &RequestCard, width: usize) -> Vec<Line<'static>> {
-        let theme = self.options.theme;
-        let mut painter = RequestPainter {
-            theme: &theme,
+        self.request_painter(width).lines(card)
+    }
+
+    fn request_painter(&mut self, width: usize) -> RequestPainter<'_> {
+        RequestPainter {
+            theme: &self.options.theme,
             width,
             home: self.model.home.as_deref(),
             contents: &mut self.contents,
-        };
-        painter.lines(card)
+        }
     }
 
     fn draw_request(&mut self, buffer: &mut Buffer, area: Rect) {
@@ -155,11 +166,11 @@ impl TerminalScreen {
             return;
         };
         let count = self.model.requests.len();
-        let offset = self.draw_card(buffer, area, &card, count, self.request.offset);
-        self.request.offset = offset;
+        let frame = self.draw_card(buffer, area, &card, count, self.request.offset);
+        self.request.note_frame(frame);
     }
 
-    /// Draws a request with its answers, and returns the offset within its lines.
+    /// Draws a request with its answers, and returns what is on the screen.
     pub(super) fn draw_card(
         &mut self,
         buffer: &mut Buffer,
@@ -167,44 +178,35 @@ impl TerminalScreen {
         card: &RequestCard,
         count: usize,
         offset: usize,
-    ) -> usize {
-        if area.height == 0 {
-            return offset;
-        }
+    ) -> RequestFrame {
         let theme = self.options.theme;
         let width = usize::from(area.width.saturating_sub(2));
-        let (head, rest) = split_top(area, 1);
-        let title = match count {
-            0 | 1 => "─ question ".to_owned(),
-            count => format!("─ 1 of {count} questions (r: next) "),
-        };
-        let used = width_of(&title);
-        let rule = "─".repeat(usize::from(area.width).saturating_sub(used));
-        draw_line(
-            buffer,
-            head,
-            0,
-            &Line::styled(format!("{title}{rule}"), theme.warning),
-        );
+        let mut lines = self.request_lines(card, width);
         let options = option_lines(card, width, &theme);
         let option_rows = u16::try_from(options.len()).unwrap_or(u16::MAX);
-        let (body, answers) = split_bottom(rest, option_rows.min(rest.height.saturating_sub(1)));
-        let lines = self.request_lines(card, width);
+        let (head, rest) = split_top(area, 1);
+        let pinned_rows = match option_rows.saturating_add(MIN_BODY_ROWS) <= rest.height {
+            true => option_rows,
+            false => 0,
+        };
+        let (body, answers) = split_bottom(rest, pinned_rows);
+        match pinned_rows {
+            0 => lines.extend(options),
+            _ => draw_lines(buffer, answers, &options),
+        }
         let visible = usize::from(body.height);
         let offset = offset.min(lines.len().saturating_sub(visible));
-        let inner = inset_left(body, 1);
-        draw_lines(buffer, inner, lines.iter().skip(offset));
+        draw_lines(buffer, inset_left(body, 1), lines.iter().skip(offset));
         let hidden = lines.len().saturating_sub(offset + visible);
-        if hidden > 0 {
-            let text = format!(" ↓ {hidden} more lines, ] ");
-            let width = u16::try_from(width_of(&text)).unwrap_or(0);
-            if width < body.width && body.height > 0 {
-                let place = Rect::new(body.right() - width, body.bottom() - 1, width, 1);
-                draw_line(buffer, place, 0, &Line::styled(text, theme.selected));
-            }
+        let title = card_title(count, hidden, usize::from(area.width));
+        draw_line(buffer, head, 0, &Line::styled(title, theme.warning));
+        let total = lines.len();
+        RequestFrame {
+            offset,
+            visible: visible.min(total),
+            total,
+            is_loading: self.request_painter(width).is_loading(card),
         }
-        draw_lines(buffer, answers, &options);
-        offset
     }
 
     fn composer_rows(&self, area: Rect) -> u16 {
@@ -276,4 +278,24 @@ impl TerminalScreen {
             }
         }
     }
+}
+
+/// Returns the rule above a request, with the number of requests and of hidden lines.
+fn card_title(count: usize, hidden: usize, width: usize) -> String {
+    let title = match count {
+        0 | 1 => "─ question ".to_owned(),
+        count => format!("─ 1 of {count} questions (r: next) "),
+    };
+    let more = match hidden {
+        0 => String::new(),
+        1 => " ↓ 1 more line, ] ".to_owned(),
+        hidden => format!(" ↓ {hidden} more lines, ] "),
+    };
+    // In a narrow terminal, the hidden lines matter more.
+    let title = match width_of(&title) + width_of(&more) <= width {
+        true => title,
+        false => "─".to_owned(),
+    };
+    let used = width_of(&title) + width_of(&more);
+    format!("{title}{}{more}", "─".repeat(width.saturating_sub(used)))
 }

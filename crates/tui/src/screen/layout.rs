@@ -10,11 +10,19 @@ use ratatui_core::text::Line;
 use super::replies::ReplyPurpose;
 use super::{FullView, ScreenAreas, ScreenFocus, TerminalScreen};
 use crate::dialogs::ScreenDialog;
-use crate::paint::canvas::{draw_line, left_border, scrub, split_bottom, split_left, split_top};
+use crate::paint::canvas::{
+    draw_line, draw_lines, left_border, scrub, split_bottom, split_left, split_top,
+};
 use crate::panes::diff_view::DiffPaneView;
 use crate::panes::inspector::InspectorKind;
 use crate::panes::list_entries::ListPainter;
 use crate::panes::session_pane::SessionPaneView;
+
+/// Rows below which the question of the inbox leaves only a part of the list.
+const MIN_SHARED_ROWS: u16 = 20;
+
+/// Rows of that part.
+const MIN_LIST_ROWS: u16 = 3;
 
 /// Width from which panes are side by side.
 const WIDE: u16 = 100;
@@ -31,6 +39,9 @@ impl TerminalScreen {
         let (status, rest) = split_top(area, 1);
         let (body, footer) = split_bottom(rest, self.footer_rows(area));
         self.draw_status(buffer, status);
+        let banner = self.banner_lines(area.width);
+        let (banner_area, body) = split_top(body, u16::try_from(banner.len()).unwrap_or(0));
+        draw_lines(buffer, banner_area, &banner);
         let mut cursor = match &self.full {
             Some(_) => self.draw_full(buffer, body),
             None => self.draw_panes(buffer, body),
@@ -119,10 +130,11 @@ impl TerminalScreen {
             }
             _ => None,
         };
-        let card_rows = if card.is_some() {
-            rest.height * 3 / 5
-        } else {
-            0
+        let card_rows = match &card {
+            // The question matters more than the list.
+            Some(_) if rest.height < MIN_SHARED_ROWS => rest.height.saturating_sub(MIN_LIST_ROWS),
+            Some(_) => rest.height * 3 / 5,
+            None => 0,
         };
         let (list, detail) = split_bottom(rest, card_rows);
         self.areas.inspector = Some(list);
@@ -139,7 +151,8 @@ impl TerminalScreen {
             self.inbox_request.current(&cards, self.now);
             let [card] = cards;
             let offset = self.inbox_request.offset;
-            self.inbox_request.offset = self.draw_card(buffer, detail, &card, 1, offset);
+            let frame = self.draw_card(buffer, detail, &card, 1, offset);
+            self.inbox_request.note_frame(frame);
         }
     }
 

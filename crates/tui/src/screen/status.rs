@@ -3,13 +3,16 @@
 use agenthost_frontend::LinkState;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use ratatui_core::text::Span;
+use ratatui_core::text::{Line, Span};
 
 use super::{FullView, ScreenFocus, TerminalScreen};
 use crate::bindings::{BINDINGS, KeyPlace};
 use crate::paint::canvas::{cut_line, draw_line, draw_lines, two_sided};
 use crate::paint::text::{clean, clean_lines, short_path};
 use crate::paint::wrap::{WrapMode, wrap};
+
+/// Rows of the banner.
+const MAX_BANNER_ROWS: usize = 2;
 
 impl TerminalScreen {
     pub(super) fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
@@ -71,6 +74,21 @@ impl TerminalScreen {
             0,
             &two_sided(left, right, usize::from(area.width)),
         );
+    }
+
+    /// Returns the banner: a problem of the host that concerns all sessions.
+    pub(super) fn banner_lines(&self, width: u16) -> Vec<Line<'static>> {
+        let Some(problem) = &self.model.storage_problem else {
+            return Vec::new();
+        };
+        let text = format!(
+            "! {}: changes are refused until there is space",
+            clean(problem)
+        );
+        let text = Span::styled(text, self.options.theme.error);
+        let mut lines = wrap(&[text], usize::from(width), WrapMode::Words);
+        lines.truncate(MAX_BANNER_ROWS);
+        lines
     }
 
     pub(super) fn footer_rows(&self, area: Rect) -> u16 {

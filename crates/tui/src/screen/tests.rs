@@ -64,7 +64,7 @@ impl Desk {
         desk.step(FrontendInput::SocketOpened {});
         let root = json!({"resource": "ahp-root://", "fromSeq": 1, "state": {"agents": [
             {"provider": "shell", "displayName": "Shell", "description": "", "models": []},
-        ]}});
+        ], "config": {"schema": {"type": "object", "properties": {}}, "values": {}}}});
         desk.answer(
             "initialize",
             &json!({

@@ -52,6 +52,12 @@ struct UnresolvedPiece {
     labels: Vec<String>,
 }
 
+/// Returns a block that does not change any more, without unused memory.
+fn to_shared_block(mut block: MarkdownBlock) -> Arc<MarkdownBlock> {
+    block.shrink();
+    Arc::new(block)
+}
+
 /// Parses a text that is complete.
 pub fn parse_markdown(text: &str) -> Vec<Arc<MarkdownBlock>> {
     let mut document = MarkdownDocument::default();
@@ -208,7 +214,8 @@ impl MarkdownDocument {
                 self.definitions.insert(label, url);
             }
             let first = self.complete.len();
-            self.complete.extend(piece.blocks.into_iter().map(Arc::new));
+            self.complete
+                .extend(piece.blocks.into_iter().map(to_shared_block));
             if !piece.missing.is_empty() {
                 self.unresolved.push(UnresolvedPiece {
                     source,

@@ -234,6 +234,11 @@ impl TurnCache {
         let parts = source.parts();
         let is_active = matches!(source, TurnSource::Active(_));
         let mut changed = self.parts.len() > parts.len();
+        // Most turns have few parts, and a chat has many turns.
+        let added = parts.len().saturating_sub(self.parts.len());
+        if self.parts.is_empty() {
+            self.parts.reserve_exact(added);
+        }
         self.parts.resize_with(parts.len(), PartCache::default);
         for (index, (part, cache)) in parts.iter().zip(&mut self.parts).enumerate() {
             let is_last = is_active && index + 1 == parts.len();
@@ -258,7 +263,7 @@ impl TurnCache {
         let body = RowBody::TurnEnd {
             state,
             duration_ms: turn.duration,
-            usage: usage.map(|usage| UsageRow::of_turn(usage, share.as_ref())),
+            usage: usage.map(|usage| Box::new(UsageRow::of_turn(usage, share.as_ref()))),
         };
         self.row("end", body)
     }

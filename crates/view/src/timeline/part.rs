@@ -26,8 +26,8 @@ const MAX_REASONING_BLOCKS: usize = 64;
 pub(super) struct PartCache {
     source: Weak<ResponsePart>,
     is_open: bool,
-    /// The parsed text of a part that may grow.
-    document: MarkdownDocument,
+    /// The parsed text while it may grow. Most parts of a long chat have ended, so it is boxed.
+    document: Option<Box<MarkdownDocument>>,
     /// Empty if the part has an unknown kind.
     rows: Vec<Arc<TimelineRow>>,
 }
@@ -60,7 +60,7 @@ impl PartCache {
         self.is_open = is_open;
         let bodies = self.bodies(part, place.turn, refresh);
         if !is_open {
-            self.document = MarkdownDocument::default();
+            self.document = None;
         }
         let before = std::mem::take(&mut self.rows);
         for (index, body) in bodies.into_iter().enumerate() {
@@ -110,7 +110,7 @@ impl PartCache {
             }
             ResponsePart::ToolCall(part) => call_body(&part.tool_call, turn, refresh.context),
             ResponsePart::InputRequest(part) => Some(RowBody::Form {
-                card: RequestCard::of_input(&refresh.context.scope, &part.request),
+                card: Box::new(RequestCard::of_input(&refresh.context.scope, &part.request)),
                 response: part.response.map(|response| match response {
                     InputResponseKind::Accept => FormOutcome::Accept,
                     InputResponseKind::Decline => FormOutcome::Decline,
@@ -143,8 +143,9 @@ impl PartCache {
         text: &str,
         max_blocks: usize,
     ) -> impl Iterator<Item = TextSection> + use<> {
-        self.document.update(text, self.is_open);
-        let blocks: Vec<_> = self.document.blocks().cloned().collect();
+        let document = self.document.get_or_insert_default();
+        document.update(text, self.is_open);
+        let blocks: Vec<_> = document.blocks().cloned().collect();
         let count = blocks.len().div_ceil(max_blocks).max(1);
         let is_open = self.is_open;
         (0..count).map(move |index| {

@@ -85,8 +85,8 @@ pub enum RowBody {
     },
     /// Questions to the user.
     Form {
-        /// The form with its current answers.
-        card: RequestCard,
+        /// The form with its current answers. Boxed, so that other rows are small.
+        card: Box<RequestCard>,
         /// Resolution of the form; absent while it is open.
         #[serde(skip_serializing_if = "Option::is_none")]
         response: Option<FormOutcome>,
@@ -121,7 +121,7 @@ pub enum RowBody {
         duration_ms: Option<Millis>,
         /// Token usage and cost of the turn.
         #[serde(skip_serializing_if = "Option::is_none")]
-        usage: Option<UsageRow>,
+        usage: Option<Box<UsageRow>>,
     },
 }
 

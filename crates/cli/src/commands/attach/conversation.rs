@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::chat::{ChatAction, PendingMessageKind};
 use agenthost_protocol::ids::{ClientSeq, TurnId};
 use agenthost_protocol::uri::Uri;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::AttachArgs;
-use super::input::{self, CHAT_COMMANDS, LineAction, SWITCH_COMMAND};
+use super::input::{self, CHAT_COMMANDS, LineAction, LineTiming, SWITCH_COMMAND};
 use crate::background::log_files::LogFiles;
 use crate::dialog;
 use crate::dialog::agent_choice::SHELL_AGENT;
@@ -57,6 +57,8 @@ pub(super) struct Conversation {
     draft: String,
     /// The entered message that the host has neither confirmed nor rejected.
     unconfirmed: Option<SentMessage>,
+    /// `true` after the last turn was cancelled.
+    was_cancelled: bool,
 }
 
 /// A message that was sent to the host.
@@ -65,8 +67,8 @@ struct SentMessage {
     /// The id of its turn, or of the waiting message.
     id: String,
     text: String,
-    /// The note to print when the host has confirmed it.
-    note: Option<&'static str>,
+    /// Set for a message that is sent while a turn runs.
+    kind: Option<PendingMessageKind>,
 }
 
 impl Conversation {
@@ -81,6 +83,8 @@ impl Conversation {
         let ready = dialog::wait_until_ready(client, session, |_| Ok(()));
         let chat = show_while(&label, START_DELAY, ready).await?;
         client.subscribe(&chat).await?;
+        // The terminal is in its mode before it invites the user to type.
+        let (input, output) = open_input(client, session, arguments).await?;
         let described = match client.state(session) {
             Some(ChannelState::Session(state)) => describe_session_state(session, state),
             _ => short_id(session).to_owned(),
@@ -88,7 +92,6 @@ impl Conversation {
         let greeting =
             NoteLine::styled(Role::Strong, described).text("  (/help lists the commands)");
         output::print_rendered_note(&greeting.render(Palette::of_stderr()));
-        let (input, output) = open_input(client, session, arguments).await?;
         let mut printer = TurnPrinter::new(output, PrinterMode::Session);
         printer.set_chat(chat.clone());
         let extent = match arguments.all {
@@ -105,6 +108,7 @@ impl Conversation {
             input,
             draft: String::new(),
             unconfirmed: None,
+            was_cancelled: false,
         })
     }
 
@@ -164,6 +168,7 @@ impl Conversation {
         client: &mut Client,
         update: &ClientUpdate,
     ) -> anyhow::Result<()> {
+        let mut confirmed = None;
         match update {
             ClientUpdate::Rejected { origin, reason } => {
                 self.prompter.handle_rejection();
@@ -172,17 +177,53 @@ impl Conversation {
                 self.give_back(seq)?;
             }
             ClientUpdate::Action(envelope) => {
-                if let ReceivedAction::Valid(Action::Chat(action)) = &envelope.action
-                    && let Some(id) = input::message_id(action)
-                    && let Some(sent) = self.unconfirmed.take_if(|sent| sent.id == id)
-                    && let Some(note) = sent.note
-                {
-                    self.printer.print_note(note)?;
+                if let ReceivedAction::Valid(Action::Chat(action)) = &envelope.action {
+                    if let Some(id) = input::message_id(action) {
+                        confirmed = self.unconfirmed.take_if(|sent| sent.id == id);
+                    }
+                    self.note_dropped(action, envelope.origin.is_some())?;
                 }
             }
             _ => {}
         }
         self.printer.handle_update(client, update).await?;
+        if let Some(sent) = confirmed
+            && let Some(kind) = sent.kind
+        {
+            self.print_outcome(client, kind, &sent.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Prints what has become of a message for a running turn: the turn may have ended, or its
+    /// agent may take no messages.
+    async fn print_outcome(
+        &mut self,
+        client: &mut Client,
+        kind: PendingMessageKind,
+        id: &str,
+    ) -> anyhow::Result<()> {
+        dialog::receive_reactions(client).await?;
+        match input::pending_note(client, &self.chat, kind, id) {
+            Some(note) => self.printer.print_note(note),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints a note if the host drops a message that was for a cancelled turn.
+    fn note_dropped(&mut self, action: &ChatAction, is_of_client: bool) -> anyhow::Result<()> {
+        match action {
+            // From here on, a message is removed because its turn begins.
+            ChatAction::TurnStarted(_) | ChatAction::PendingMessageSet(_) => {
+                self.was_cancelled = false;
+            }
+            ChatAction::TurnCancelled(_) => self.was_cancelled = true,
+            ChatAction::PendingMessageRemoved(_) if self.was_cancelled && !is_of_client => {
+                let note = "a message for the cancelled turn was dropped";
+                return self.printer.print_note(note);
+            }
+            _ => {}
+        }
         Ok(())
     }
 
@@ -220,8 +261,13 @@ impl Conversation {
         if !self.prompter.has_printed_prompt() || entered.starts_with('/') {
             self.input.remember(&line);
         }
+        let timing = match self.input.can_edit() && self.prompter.is_typed_ahead(entered) {
+            true => LineTiming::TypedAhead,
+            false => LineTiming::AfterPrompt,
+        };
         let folder = self.folder.as_deref();
-        let action = input::parse_line(client, &self.chat, folder, &mut self.prompter, entered)?;
+        let prompter = &mut self.prompter;
+        let action = input::parse_line(client, &self.chat, folder, prompter, entered, timing)?;
         match action {
             LineAction::Quit => return Ok(Some(ConversationEnd::Quit)),
             LineAction::Switch(named) => return Ok(Some(ConversationEnd::Switch(named))),
@@ -238,15 +284,16 @@ impl Conversation {
                     self.printer.print_note(&note)?;
                 }
             }
-            LineAction::Send { action, note } => {
+            LineAction::Send(action) => {
                 self.note_typed(&action);
+                let kind = input::pending_kind(&action);
                 let id = input::message_id(&action).unwrap_or_default().to_owned();
                 let seq = client.dispatch(&self.chat, *action).await?;
                 self.unconfirmed = Some(SentMessage {
                     seq,
                     id,
                     text: line,
-                    note,
+                    kind,
                 });
             }
         }
@@ -309,7 +356,7 @@ async fn open_input(
 ) -> anyhow::Result<(UserInput, TurnOutput)> {
     if !can_edit_lines() {
         let output = TurnOutput::to_streams(OutputFormat::Text);
-        return Ok((UserInput::Lines(StdinReader::new()), output));
+        return Ok((UserInput::Lines(StdinReader::of_typed_lines()), output));
     }
     let sessions = list_sessions(client).await?;
     let sessions = sessions.iter().map(|summary| {
@@ -329,7 +376,7 @@ async fn open_input(
         sessions: sessions.collect(),
         session_command: SWITCH_COMMAND,
     };
-    let settings = arguments.host.resolve_settings()?;
+    let settings = arguments.host.local.resolve_settings()?;
     let history = LogFiles::of(&settings.data_directory)
         .log_path()
         .with_file_name(HISTORY_FILE);

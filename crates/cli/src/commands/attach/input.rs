@@ -19,6 +19,7 @@ use crate::connect::random_id;
 use crate::dialog;
 use crate::dialog::attachments::attach_mentioned;
 use crate::dialog::prompter::{DECLINE_COMMAND, LineOutcome, Prompter};
+use crate::terminal::message_meta;
 
 /// The command that leaves for another session.
 pub(super) const SWITCH_COMMAND: &str = "/switch";
@@ -75,8 +76,24 @@ const HELP_COLUMN: usize = 14;
 /// The note for a message that the host has queued.
 const QUEUED_NOTE: &str = "queued until the turn ends";
 
-/// The note for a steering message that the host has accepted.
+/// The note for a steering message that waits for the agent.
 const STEERING_NOTE: &str = "sent to the running turn; /waiting lists it until the agent takes it";
+
+/// The note for a steering message that the agent has taken already.
+const STEERED_NOTE: &str = "sent to the running turn";
+
+/// The note for a steering message to an agent that takes none.
+const QUEUED_STEERING_NOTE: &str =
+    "this turn takes no messages, so it is queued first; cancelling drops it";
+
+/// The relation of a line to the open question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineTiming {
+    /// The user has seen the question, if there is one.
+    AfterPrompt,
+    /// The question appeared when the line was typed already, so the line does not answer it.
+    TypedAhead,
+}
 
 /// The effects of a line.
 pub(super) enum LineAction {
@@ -87,12 +104,8 @@ pub(super) enum LineAction {
         actions: Vec<ChatAction>,
         note: Option<String>,
     },
-    /// A message to send, and the note to print when the host has confirmed it. If the host
-    /// rejects it, the user gets the text back.
-    Send {
-        action: Box<ChatAction>,
-        note: Option<&'static str>,
-    },
+    /// A message to send. If the host rejects it, the user gets the text back.
+    Send(Box<ChatAction>),
     /// The user joins another session.
     Switch(String),
     /// The user leaves.
@@ -119,12 +132,16 @@ pub(super) fn parse_line(
     folder: Option<&Path>,
     prompter: &mut Prompter,
     line: &str,
+    timing: LineTiming,
 ) -> anyhow::Result<LineAction> {
     if prompter.is_late_answer(line) {
         let note = "the question is closed; type the line again to send it as a message";
         return Ok(LineAction::with_note(note));
     }
-    let is_answer = !line.starts_with('/') || line == DECLINE_COMMAND;
+    let is_answer = match timing {
+        LineTiming::AfterPrompt => !line.starts_with('/') || line == DECLINE_COMMAND,
+        LineTiming::TypedAhead => false,
+    };
     if prompter.has_printed_prompt() && is_answer {
         return Ok(match prompter.handle_line(line) {
             LineOutcome::Answer(answer) => LineAction::with_action(*answer),
@@ -182,10 +199,7 @@ pub(super) fn parse_line(
                 send_pending(PendingMessageKind::Queued, message)?
             } else {
                 let started = dialog::turn_started(TurnId::from(random_id()?), message);
-                LineAction::Send {
-                    action: Box::new(started),
-                    note: None,
-                }
+                LineAction::Send(Box::new(started))
             }
         }
     })
@@ -207,6 +221,7 @@ fn is_command(word: &str) -> bool {
 fn to_message(client: &Client, chat: &Uri, folder: Option<&Path>, text: &str) -> Message {
     let mut message = Message::of_user(text);
     message.model = current_model(client, chat);
+    message.meta = message_meta();
     // A command names its files itself.
     if let Some(folder) = folder.filter(|_| !text.starts_with('!')) {
         let attachments = attach_mentioned(text, folder);
@@ -217,19 +232,43 @@ fn to_message(client: &Client, chat: &Uri, folder: Option<&Path>, text: &str) ->
 
 /// Creates the action that sends a message to the running turn, or that queues it.
 fn send_pending(kind: PendingMessageKind, message: Message) -> anyhow::Result<LineAction> {
-    let note = match kind {
-        PendingMessageKind::Queued => QUEUED_NOTE,
-        PendingMessageKind::Steering => STEERING_NOTE,
-    };
     let set = ChatAction::PendingMessageSet(PendingMessageSet {
         kind,
         id: PendingMessageId::from(random_id()?),
         message: Arc::new(message),
     });
-    Ok(LineAction::Send {
-        action: Box::new(set),
-        note: Some(note),
-    })
+    Ok(LineAction::Send(Box::new(set)))
+}
+
+/// Returns the kind of the waiting message that an action begins.
+pub(super) fn pending_kind(action: &ChatAction) -> Option<PendingMessageKind> {
+    match action {
+        ChatAction::PendingMessageSet(set) => Some(set.kind),
+        _ => None,
+    }
+}
+
+/// Returns a note about a waiting message that the host has handled. There is none if it began a
+/// turn: then the turn is printed.
+pub(super) fn pending_note(
+    client: &Client,
+    chat: &Uri,
+    kind: PendingMessageKind,
+    id: &str,
+) -> Option<&'static str> {
+    let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
+        return None;
+    };
+    let mut queued = state.queued_messages.iter().flat_map(|queue| queue.items());
+    let is_queued = queued.any(|message| message.id.as_str() == id);
+    let steering = state.steering_message.as_ref();
+    let waits_for_agent = steering.is_some_and(|message| message.id.as_str() == id);
+    match kind {
+        PendingMessageKind::Queued => is_queued.then_some(QUEUED_NOTE),
+        PendingMessageKind::Steering if is_queued => Some(QUEUED_STEERING_NOTE),
+        PendingMessageKind::Steering if waits_for_agent => Some(STEERING_NOTE),
+        PendingMessageKind::Steering => state.active_turn.as_ref().map(|_| STEERED_NOTE),
+    }
 }
 
 /// Returns the id of the turn, or of the waiting message, that an action begins.

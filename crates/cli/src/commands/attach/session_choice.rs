@@ -6,7 +6,6 @@ use agenthost_protocol::uri::Uri;
 use anyhow::bail;
 
 use super::AttachArgs;
-use crate::commands::run::resolve_directory;
 use crate::dialog;
 use crate::dialog::agent_choice::choose_agent;
 use crate::dialog::question::ask_yes_no;
@@ -25,7 +24,7 @@ pub(super) async fn choose_session(
     if let Some(named) = &arguments.session {
         return Ok(Some(find_session(client, named).await?.resource));
     }
-    let directory = resolve_directory(None)?;
+    let directory = arguments.host.resolve_directory(client, None)?;
     if arguments.new {
         let agent = choose_agent(client, arguments.agent.as_deref(), &arguments.host).await?;
         let session = dialog::create_session(client, agent, &directory, None).await?;
@@ -35,6 +34,15 @@ pub(super) async fn choose_session(
         return Ok(Some(summary.resource));
     }
     let latest = latest_session(client).await?;
+    if arguments
+        .host
+        .remote
+        .as_ref()
+        .is_some_and(|remote| remote.folder.is_none())
+    {
+        // There is no current folder at another machine.
+        return Ok(Some(latest.resource));
+    }
     confirm_session(&latest).map(|confirmed| confirmed.then_some(latest.resource))
 }
 

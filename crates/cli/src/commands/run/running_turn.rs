@@ -192,6 +192,11 @@ impl TurnDialog {
     }
 
     fn outcome(&self, ending: TurnEnding, printer: &TurnPrinter) -> TurnOutcome {
+        // An agent goes on after a denial, and says what it did. A command was not run.
+        let ending = match ending {
+            TurnEnding::Succeeded if self.is_command && printer.was_denied() => TurnEnding::Failed,
+            ending => ending,
+        };
         let code = printer.exit_code().filter(|_| self.is_command);
         let code = code.and_then(|code| u8::try_from(code).ok());
         TurnOutcome {

@@ -26,6 +26,13 @@ const MAX_FOLDER_WIDTH: usize = 30;
 /// Minimum width of the title, at the cost of the folder.
 const MIN_TITLE_WIDTH: usize = 16;
 
+/// Minimum width of a terminal for one line per session. In a narrower one, folder and title
+/// are on a second line.
+const MIN_SINGLE_LINE_COLUMNS: usize = 60;
+
+/// Maximum width of the folder on a second line.
+const MAX_NARROW_FOLDER_WIDTH: usize = 16;
+
 /// Spaces between two columns.
 const GAP: &str = "  ";
 
@@ -53,6 +60,9 @@ impl RowWidths {
         });
         let fixed = id + STATUS_WIDTH + agent + AGE_WIDTH + 5 * GAP.len();
         let folder = match columns {
+            Some(columns) if columns < MIN_SINGLE_LINE_COLUMNS => {
+                folder.min(MAX_NARROW_FOLDER_WIDTH)
+            }
             Some(columns) => {
                 let free = columns.saturating_sub(fixed + MIN_TITLE_WIDTH);
                 folder.min(MAX_FOLDER_WIDTH).min(free)
@@ -67,6 +77,20 @@ impl RowWidths {
         }
     }
 
+    /// Returns `true` if folder and title are on a second line.
+    fn is_narrow(&self) -> bool {
+        let columns = self.columns;
+        columns.is_some_and(|columns| columns < MIN_SINGLE_LINE_COLUMNS)
+    }
+
+    /// Returns the space before the request that a session waits for.
+    pub(super) fn request_indent(&self) -> String {
+        match self.is_narrow() {
+            true => GAP.to_owned(),
+            false => " ".repeat(self.id + GAP.len()),
+        }
+    }
+
     /// Cuts a line at the width of the terminal.
     pub(super) fn cut(&self, line: &str) -> String {
         match self.columns {
@@ -76,7 +100,8 @@ impl RowWidths {
     }
 }
 
-/// Returns the row of a session: its id, status, agent, age, folder, title and changed lines.
+/// Returns the row of a session: its id, status, agent, age, folder, title and changed lines. In
+/// a narrow terminal it has two lines.
 pub(super) fn session_row(
     summary: &SessionSummary,
     widths: &RowWidths,
@@ -110,21 +135,29 @@ pub(super) fn session_row(
         pad_end(&age_text(&summary.modified_at), AGE_WIDTH),
         pad_end(&cut_start(&folder, widths.folder), widths.folder),
     ];
-    let used = head
+    let [id, status, agent, age, folder] = head;
+    let on_line = match widths.is_narrow() {
+        true => vec!["", folder.as_str()],
+        false => vec![&*id, &*status, &*agent, &*age, &*folder],
+    };
+    let used: usize = on_line
         .iter()
         .map(|column| column.width() + GAP.len())
-        .sum::<usize>();
+        .sum();
     let title = match widths.columns {
         Some(columns) => cut_end(&title, columns.saturating_sub(used + changes.width())),
         None => title,
     };
-    let [id, status, agent, age, folder] = head;
     let status = match role {
         Some(role) => palette.paint(role, &status),
         None => status,
     };
     let age = palette.paint(Role::Faint, &age);
-    format!("{id}{GAP}{status}{GAP}{agent}{GAP}{age}{GAP}{folder}{GAP}{title}{changes}")
+    let break_or_gap = match widths.is_narrow() {
+        true => "\n  ",
+        false => GAP,
+    };
+    format!("{id}{GAP}{status}{GAP}{agent}{GAP}{age}{break_or_gap}{folder}{GAP}{title}{changes}")
 }
 
 /// Returns what a session waits for, if it waits.

@@ -82,17 +82,18 @@ impl EditorOutput {
         }
     }
 
-    fn print(&mut self, text: String) -> io::Result<()> {
-        match self.gate.wait_until_open() {
-            GateState::Closed => {
-                let mut stdout = io::stdout().lock();
-                stdout.write_all(text.as_bytes())?;
-                stdout.flush()
-            }
-            GateState::Editing | GateState::Held => {
-                self.printer.print(text).map_err(io::Error::other)
-            }
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        let is_printed = match self.gate.wait_until_open() {
+            GateState::Closed => false,
+            // The editor may end before it takes the text.
+            GateState::Editing | GateState::Held => self.printer.print(text.to_owned()).is_ok(),
+        };
+        if is_printed {
+            return Ok(());
         }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
     }
 }
 
@@ -108,7 +109,7 @@ impl Write for EditorOutput {
         self.open_row.push_str(&String::from_utf8_lossy(&complete));
         let text = take_rows(&mut self.open_row, columns);
         if !text.is_empty() {
-            self.print(text)?;
+            self.print(&text)?;
         }
         Ok(bytes.len())
     }

@@ -6,7 +6,7 @@
 use agenthost_protocol::chat::{
     ChatAction, ConfirmationReason, ErrorPart, Message, MessageKind, ToolCallComplete,
     ToolCallContentChanged, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart,
-    ToolCallTarget, ToolInput,
+    ToolCallTarget, ToolInput, TurnStarted,
 };
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::step::Env;
-use crate::terminal::command_report::{
-    COMMAND_COLS, COMMAND_ROWS, CommandReport, terminal_call_meta,
-};
+use crate::terminal::command_report::{CommandReport, CommandSize, terminal_call_meta};
 use crate::terminal::output::{CommandLine, TerminalEnd};
 use crate::terminal::{PtyCommand, TerminalProgram};
 
@@ -79,10 +77,12 @@ impl Host {
         &mut self,
         env: &Env,
         chat: &Uri,
-        turn: &TurnId,
+        start: &TurnStarted,
         line: CommandLine,
         out: &mut Effects,
     ) {
+        let turn = &start.turn_id;
+        let size = CommandSize::of_message(&start.message);
         if line.0.is_empty() {
             let message = format!("there is no command after `{COMMAND_PREFIX}`");
             let error = ErrorInfo::new("emptyCommand", message);
@@ -132,8 +132,8 @@ impl Host {
         });
         let state = TerminalState {
             cwd: directory.clone(),
-            cols: Some(COMMAND_COLS),
-            rows: Some(COMMAND_ROWS),
+            cols: Some(size.cols),
+            rows: Some(size.rows),
             is_pty: Some(true),
             ..TerminalState::new(line.title(), claim)
         };
@@ -154,8 +154,8 @@ impl Host {
         let open = PtyCommand::Open {
             program: TerminalProgram::Command(line),
             directory,
-            cols: COMMAND_COLS,
-            rows: COMMAND_ROWS,
+            cols: size.cols,
+            rows: size.rows,
         };
         self.send_pty_command(&terminal, open, out);
     }

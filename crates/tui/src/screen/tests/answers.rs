@@ -50,6 +50,60 @@ fn an_approval_shows_the_whole_command_also_in_forty_columns() {
     "#]]);
 }
 
+/// An approval of a command with ten lines.
+fn long_approval() -> Value {
+    let lines: Vec<_> = (1..=10).map(|line| format!("echo line {line}")).collect();
+    let mut action = approval();
+    action["request"]["toolCall"]["toolInput"] = json!(lines.join("\n"));
+    action
+}
+
+#[test]
+fn a_question_is_approved_only_after_all_of_it_was_on_the_screen() {
+    for (width, height) in [(40, 10), (30, 6), (20, 5)] {
+        let mut desk = Desk::new(width, height).with_turns(&json!([]));
+        desk.press("esc");
+        desk.act(SESSION, &long_approval());
+        desk.wait(500);
+        desk.press("a");
+        assert!(
+            desk.sent
+                .iter()
+                .all(|sent| sent["method"] != "dispatchAction")
+        );
+        let mut seen = desk.text();
+        assert!(seen.contains("read the whole"), "{seen}");
+        desk.wait(4_000);
+        for _ in 0..100 {
+            desk.press("]");
+            seen.push_str(&desk.text());
+        }
+        for line in 1..=10 {
+            assert!(
+                seen.contains(&format!("echo line {line}")),
+                "{width}x{height}: {seen}"
+            );
+        }
+        for option in ["1 Allow once (a)", "2 Always", "3 Deny (d)"] {
+            assert!(seen.contains(option), "{width}x{height}: {seen}");
+        }
+        desk.press("a");
+        let action = desk.sent_action("chat/toolCallConfirmed");
+        assert_eq!(action["approved"], true);
+    }
+}
+
+#[test]
+fn a_long_question_can_be_denied_at_once() {
+    let mut desk = Desk::new(40, 10).with_turns(&json!([]));
+    desk.press("esc");
+    desk.act(SESSION, &long_approval());
+    desk.wait(500);
+    desk.press("d");
+    let action = desk.sent_action("chat/toolCallConfirmed");
+    assert_eq!(action["approved"], false);
+}
+
 #[test]
 fn a_question_that_has_just_appeared_takes_no_answer() {
     let mut desk = Desk::new(80, 24).with_turns(&json!([]));

@@ -1,7 +1,7 @@
 //! Layout, sessions, palette and dialogs.
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CHAT, Desk, SESSION, summary, turn};
 use crate::paint::theme::ScreenTheme;
@@ -217,4 +217,32 @@ fn every_size_is_drawn() {
             }
         }
     }
+}
+
+#[test]
+fn a_full_disk_is_shown_until_there_is_space() {
+    let mut desk = Desk::new(80, 10).with_turns(&json!([]));
+    let change =
+        |config: Value| json!({"type": "root/configChanged", "replace": true, "config": config});
+    desk.act(
+        "ahp-root://",
+        &change(json!({"storageProblem": "the disk is full"})),
+    );
+    let banner = "! the disk is full: changes are refused until there is space";
+    assert_eq!(desk.text().lines().nth(1), Some(banner));
+    desk.act("ahp-root://", &change(json!({})));
+    assert!(!desk.text().contains("disk"));
+}
+
+#[test]
+fn the_help_is_whole_in_forty_columns() {
+    let mut desk = Desk::new(40, 24).with_turns(&json!([]));
+    desk.press("esc ?");
+    let text = desk.text();
+    let rows: Vec<_> = text
+        .lines()
+        .map(|row| row.trim_matches('│').trim())
+        .collect();
+    let text = rows.join(" ");
+    assert!(text.contains("the message waits in the queue"), "{text}");
 }
