@@ -24,8 +24,7 @@ impl HostLoop {
             && let Some(client) = legacy::reconnecting_client(text, limits)
             && !self.host.is_client_present(&client)
         {
-            let writes = std::mem::take(&mut out.writes);
-            self.persist(&writes).await?;
+            self.persist(out).await?;
             self.load_client_record(client, out)?;
         }
         let message = match self.legacy.classify(&self.host, connection, text, limits) {
