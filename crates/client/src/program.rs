@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
+use tokio_util::codec::LinesCodecError;
 
 use crate::transport::TransportError;
 
@@ -82,6 +83,22 @@ impl RunningProgram {
     pub(crate) fn is_message(&mut self, line: &str) -> bool {
         self.has_begun |= line.starts_with('{');
         self.has_begun
+    }
+
+    /// Replaces the error of a write by the reason that the program gives: it has ended, and no
+    /// longer reads.
+    pub(crate) async fn explain(
+        &mut self,
+        written: Result<(), LinesCodecError>,
+    ) -> Result<(), TransportError> {
+        match written {
+            Ok(()) => Ok(()),
+            Err(LinesCodecError::MaxLineLengthExceeded) => Err(TransportError::LineTooLong),
+            Err(LinesCodecError::Io(_)) => {
+                let reason = self.end_reason().await;
+                Err(TransportError::Closed { reason })
+            }
+        }
     }
 
     /// Returns the error output of a program that has closed the connection.

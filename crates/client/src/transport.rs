@@ -257,11 +257,12 @@ impl HostTransport {
             TransportKind::WebSocket(socket) => {
                 std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?;
             }
-            TransportKind::Lines { writer, .. } | TransportKind::Program { writer, .. } => {
-                let ready = |context: &mut std::task::Context<'_>| {
-                    SinkExt::<String>::poll_ready_unpin(writer, context)
-                };
-                std::future::poll_fn(ready).await?;
+            TransportKind::Lines { writer, .. } => wait_ready(writer).await?,
+            TransportKind::Program {
+                writer, program, ..
+            } => {
+                let ready = wait_ready(writer).await;
+                program.explain(ready).await?;
             }
         }
         Ok(())
@@ -289,8 +290,12 @@ impl HostTransport {
     pub async fn flush(&mut self) -> Result<(), TransportError> {
         match &mut self.0 {
             TransportKind::WebSocket(socket) => Ok(socket.flush().await?),
-            TransportKind::Lines { writer, .. } | TransportKind::Program { writer, .. } => {
-                Ok(SinkExt::<String>::flush(writer).await?)
+            TransportKind::Lines { writer, .. } => Ok(SinkExt::<String>::flush(writer).await?),
+            TransportKind::Program {
+                writer, program, ..
+            } => {
+                let flushed = SinkExt::<String>::flush(writer).await;
+                program.explain(flushed).await
             }
         }
     }
@@ -342,4 +347,10 @@ impl HostTransport {
 
 fn line_codec() -> LinesCodec {
     LinesCodec::new_with_max_length(Limits::STATE.bytes)
+}
+
+async fn wait_ready(writer: &mut LineWriter) -> Result<(), LinesCodecError> {
+    let ready =
+        |context: &mut std::task::Context<'_>| SinkExt::<String>::poll_ready_unpin(writer, context);
+    std::future::poll_fn(ready).await
 }
