@@ -11,10 +11,12 @@ mod code_review;
 mod commands;
 mod customizations;
 mod digests;
+mod edit_diffs;
 mod files;
 mod link;
 mod new_session;
 mod open_diff;
+mod races;
 mod responses;
 mod saved_state;
 mod sessions;
@@ -60,6 +62,7 @@ pub use typed_views::{ChangedViews, TimelineSource};
 
 use chats::ChatsPanel;
 use code_review::OpenReview;
+use edit_diffs::EditDiffs;
 use files::FilesPanel;
 use link::LinkTracker;
 use new_session::{FirstMessage, PendingFork};
@@ -101,6 +104,7 @@ pub struct Frontend {
     session: Option<Uri>,
     chat: Option<Uri>,
     changes: ChangesPanel,
+    edit_diffs: EditDiffs,
     annotations: AnnotationsPanel,
     chats: ChatsPanel,
     files: FilesPanel,
@@ -264,7 +268,11 @@ impl Frontend {
 
     fn add_note(&mut self, text: String, restored: Option<String>) {
         let id = self.new_id();
-        self.notes.push(NoteRow::error(id, text, restored));
+        self.push_note(NoteRow::error(id, text, restored));
+    }
+
+    fn push_note(&mut self, note: NoteRow) {
+        self.notes.push(note);
         if self.notes.len() > MAX_NOTES {
             self.notes.remove(0);
         }

@@ -213,7 +213,7 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
     })
 }
 
-/// Returns the groups of approvals that show the same: tool, arguments, title and details.
+/// Returns the groups of approvals that show the same: tool, arguments, title and all other text.
 /// Approvals without arguments and approvals of edits are never alike: each needs a look of its
 /// own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
@@ -229,18 +229,22 @@ fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
         if let Some(arguments) = arguments
             && card.phase == ApprovalPhase::Call
             && card.edits.is_empty()
+            && !card.truncated
         {
             let group = groups.or_default((&card.tool, arguments, &card.title));
-            if group
-                .first()
-                .is_none_or(|first| first.details == card.details)
-            {
+            if group.first().is_none_or(|first| has_same_text(first, card)) {
                 group.push(card);
             }
         }
     }
     let groups = groups.into_values().filter(|cards| cards.len() > 1);
     groups.filter_map(|cards| alike_group(&cards)).collect()
+}
+
+/// Returns `true` if two cards tell the user the same beside their tool, arguments and title.
+fn has_same_text(one: &ApprovalCard, other: &ApprovalCard) -> bool {
+    (&one.details, &one.parameters) == (&other.details, &other.parameters)
+        && (&one.intention, &one.risk) == (&other.intention, &other.risk)
 }
 
 fn alike_group(cards: &[&ApprovalCard]) -> Option<InboxGroup> {

@@ -66,6 +66,11 @@ impl Frontend {
             FrontendCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
             FrontendCommand::CloseDiff {} => self.close_diff(id),
             FrontendCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
+            FrontendCommand::EditRows {
+                before,
+                after,
+                start,
+            } => self.read_edit(id, [before, after].map(|uri| uri.map(Uri::from)), start),
             FrontendCommand::FindHunk { row, forward } => self.find_hunk(id, row, forward),
             FrontendCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
             FrontendCommand::Operation {

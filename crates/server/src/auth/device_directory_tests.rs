@@ -86,7 +86,7 @@ fn the_number_of_devices_is_limited() {
     for now in 0..=MAX_DEVICES as u64 {
         let (device, _) = PairedDevice::create("d", AccessScope::Read, now).unwrap();
         ids.push(device.id.clone());
-        devices.add(device, now).unwrap();
+        devices.add(device, None, now).unwrap();
     }
     let left: Vec<_> = devices.read_devices().unwrap();
     let left: Vec<_> = left.into_iter().map(|device| device.id).collect();
