@@ -3,7 +3,7 @@
 use agenthost_protocol::chat::{ResponsePart, Turn};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::sorted::{SortedMap, SortedSet};
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -217,7 +217,7 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
 /// Approvals without arguments and approvals of edits are never alike: each needs a look of its
 /// own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
-    let mut groups = SortedMap::<(&str, &str, &str), Vec<&ApprovalCard>>::new();
+    let mut groups: Vec<Vec<&ApprovalCard>> = Vec::new();
     for row in rows {
         let InboxItem::Request {
             card: RequestCard::Approval(card),
@@ -225,25 +225,29 @@ fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
         else {
             continue;
         };
-        let arguments = card.command.as_deref().or(card.input.as_deref());
-        if let Some(arguments) = arguments
-            && card.phase == ApprovalPhase::Call
-            && card.edits.is_empty()
-            && !card.truncated
+        let has_arguments = card.command.is_some() || card.input.is_some();
+        if !has_arguments
+            || card.phase != ApprovalPhase::Call
+            || !card.edits.is_empty()
+            || card.truncated
         {
-            let group = groups.or_default((&card.tool, arguments, &card.title));
-            if group.first().is_none_or(|first| has_same_text(first, card)) {
-                group.push(card);
-            }
+            continue;
+        }
+        let mut all = groups.iter_mut();
+        match all.find(|group| group.first().is_some_and(|first| is_alike(first, card))) {
+            Some(group) => group.push(card),
+            None => groups.push(vec![card]),
         }
     }
-    let groups = groups.into_values().filter(|cards| cards.len() > 1);
+    let groups = groups.into_iter().filter(|cards| cards.len() > 1);
     groups.filter_map(|cards| alike_group(&cards)).collect()
 }
 
-/// Returns `true` if two cards tell the user the same beside their tool, arguments and title.
-fn has_same_text(one: &ApprovalCard, other: &ApprovalCard) -> bool {
-    (&one.details, &one.parameters) == (&other.details, &other.parameters)
+/// Returns `true` if two cards tell the user the same.
+fn is_alike(one: &ApprovalCard, other: &ApprovalCard) -> bool {
+    (&one.tool, &one.command, &one.input) == (&other.tool, &other.command, &other.input)
+        && (&one.title, &one.details, &one.parameters)
+            == (&other.title, &other.details, &other.parameters)
         && (&one.intention, &one.risk) == (&other.intention, &other.risk)
 }
 
