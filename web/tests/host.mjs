@@ -78,9 +78,8 @@ function stopHost(signal) {
 }
 
 /** Starts another host, with a port, devices and sessions of its own. */
-async function startOther() {
+async function startOther(data = mkdtempSync(join(folder, "other-"))) {
   const port = await freePort();
-  const data = mkdtempSync(join(folder, "other-"));
   const child = await spawnHost(port, data);
   const origin = `http://agenthost-${port}.localhost:${port}`;
   const link = (...words) => `${origin}/#code=${codeIn(runOn(data, "pair", ...words))}`;

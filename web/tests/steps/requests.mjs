@@ -119,6 +119,51 @@ export const steps = {
     await device.context().close();
   },
 
+  async "typed answers of a form survive a reload, and are shared after Use it"({ browser, page, newDevice, assert }) {
+    await page.getByRole("button", { name: "New session" }).first().click();
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
+    await page.getByRole("textbox", { name: "Message" }).last().fill("form");
+    await page.getByRole("button", { name: "Start session" }).click();
+    const form = (device) => device.getByRole("main").getByRole("group", { name: "A few questions of the demo agent" });
+    const name = (device) => form(device).getByRole("textbox", { name: /^Name/ });
+    const count = (device) => form(device).getByRole("spinbutton", { name: "Count" });
+    const hasName = (device, text) => device.waitForFunction((wanted) => document.querySelector("main form input[type=text]")?.value === wanted, text);
+    await name(page).waitFor();
+    // The page is reloaded before the text can have been shared.
+    await name(page).fill("half an ans");
+    await count(page).fill("7");
+    await form(page).getByRole("radio", { name: "Blue" }).check();
+    await page.reload();
+    await hasName(page, "half an ans");
+    assert.equal(await count(page).inputValue(), "7");
+    await form(page).getByRole("radio", { name: "Blue", checked: true }).waitFor();
+    const other = await newDevice(browser, { name: "second desk" });
+    await other.goto(page.url());
+    await hasName(other, "half an ans");
+    // Both write, and one takes the text of the other over: what is written then is shared again.
+    await Promise.all([name(page).fill("text of one"), name(other).fill("text of two")]);
+    const offered = (device) => form(device).getByRole("status").filter({ hasText: "Answer of another device:" });
+    await Promise.any([offered(page).waitFor(), offered(other).waitFor()]);
+    const [told, calm] = (await offered(page).count()) > 0 ? [page, other] : [other, page];
+    const [own, theirs] = [await name(told).inputValue(), await name(calm).inputValue()];
+    // A reload loses neither text.
+    await told.reload();
+    await hasName(told, own);
+    await offered(told).getByText(theirs, { exact: true }).waitFor();
+    await offered(told).getByRole("button", { name: "Use it" }).click();
+    assert.equal(await name(told).inputValue(), theirs);
+    await name(told).fill(`${theirs} and more`);
+    await hasName(calm, `${theirs} and more`);
+    await form(told).getByRole("status").getByRole("button", { name: "Use it" }).click();
+    await hasName(calm, own);
+    await form(told).getByText(`${theirs} and more`, { exact: true }).waitFor();
+    await form(told).getByRole("button", { name: "Discard this text" }).click();
+    assert.equal(await name(told).inputValue(), own);
+    await form(told).getByRole("button", { name: "Decline" }).click();
+    await form(told).waitFor({ state: "detached" });
+    await other.context().close();
+  },
+
   async "text that reorders other text is shown as what it is"({ page, assert }) {
     const override = "\u202e";
     await page.getByRole("button", { name: "New session" }).first().click();
