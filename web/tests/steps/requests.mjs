@@ -1,6 +1,8 @@
 // Approvals and forms: nothing is approved that was not shown, and everybody sees who answered.
 
 import { AxeBuilder } from "@axe-core/playwright";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 async function check(page, assert, scope) {
   const { violations } = await new AxeBuilder({ page }).include(scope).analyze();
@@ -164,7 +166,7 @@ export const steps = {
     await other.context().close();
   },
 
-  async "text that reorders other text is shown as what it is"({ page, assert }) {
+  async "text that reorders other text is shown as what it is"({ page, project, assert }) {
     const override = "\u202e";
     await page.getByRole("button", { name: "New session" }).first().click();
     await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
@@ -174,7 +176,63 @@ export const steps = {
     await main.getByText("before\\u{202e}after", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Changes", exact: true }).first().click();
     await page.getByText("photo\\u{202e}gpj.exe").first().waitFor();
-    const shown = await page.evaluate(() => document.body.innerText + document.title + [...document.querySelectorAll("[aria-label],[title]")].map((each) => `${each.ariaLabel} ${each.title}`).join());
-    assert.ok(!shown.includes(override), `it is in …${shown.slice(shown.indexOf(override) - 40, shown.indexOf(override) + 40)}…`);
+    // Names and texts of all kinds, in all panels.
+    const name = `x${override}y`;
+    mkdirSync(join(project, name), { recursive: true });
+    writeFileSync(join(project, name, `${name}.txt`), "text\n");
+    const box = main.getByRole("textbox", { name: "Message" }).last();
+    await box.evaluate((field, name) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(20)], `${name}.bin`));
+      field.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: data }));
+    }, name);
+    await main.getByRole("list", { name: "Attachments" }).getByText(".bin").waitFor();
+    await isVisible(page, assert, override, "an attachment");
+    await box.fill(`say [link](https://a.example/${override}b) and ${"```"}j${override}s x${"```"} ;; say ${"```"}j${override}s`);
+    await box.press("Enter");
+    await main.getByText("link", { exact: true }).first().waitFor();
+    await isVisible(page, assert, override, "a message");
+    const session = new URL(page.url()).hash;
+    await page.getByRole("button", { name: "Chat actions" }).waitFor();
+    await page.locator("[data-session][aria-current]").focus();
+    await page.keyboard.press("F2");
+    await page.keyboard.type("renamed");
+    await page.keyboard.insertText(override);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: /renamed/ }).waitFor();
+    assert.ok(session !== "");
+    for (const panel of ["Files", "Terminals", "Customizations", "Usage", "Settings", "Changes"]) {
+      await page.getByRole("navigation", { name: "Panels" }).getByRole("button", { name: panel }).click();
+      await page.getByRole("complementary", { name: panel }).waitFor();
+      if (panel === "Files") {
+        await page.getByRole("treeitem", { name: /^x/ }).first().click();
+        await page.getByRole("treeitem", { name: /txt/ }).filter({ hasText: "202e" }).first().click();
+        await page.getByRole("button", { name: "Edit", exact: true }).waitFor();
+      }
+      if (panel === "Terminals") {
+        await page.getByRole("button", { name: "New terminal" }).first().click();
+        await page.getByRole("textbox", { name: /^Terminal / }).focus();
+        await page.keyboard.insertText(`printf '\\033]2;%s\\007' 'title${override}'`);
+        await page.keyboard.press("Enter");
+        await page.getByText(/title/).first().waitFor();
+      }
+      await isVisible(page, assert, override, panel);
+    }
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog", { name: "Commands" }).waitFor();
+    await isVisible(page, assert, override, "the palette");
+    await page.keyboard.press("Escape");
+    rmSync(join(project, name), { recursive: true });
   },
 };
+
+/** No text, name or tooltip of the page changes the order of others. The text of terminals is in cells of their own. */
+async function isVisible(page, assert, override, where) {
+  const shown = await page.evaluate(() => {
+    const attributes = ["aria-label", "title", "alt", "placeholder", "aria-description"];
+    const marked = attributes.flatMap((name) => [...document.querySelectorAll(`[${name}]`)].map((each) => `${name}=${each.getAttribute(name)}`));
+    const text = [...document.querySelectorAll("h1, h2, [data-session], [role=treeitem], [role=tab], button, li")].map((each) => `text=${each.innerText}`);
+    return [document.title, ...marked, ...text];
+  });
+  assert.deepEqual(shown.filter((text) => text.includes(override)), [], where);
+}
