@@ -293,8 +293,6 @@ export type ChangesView = {
 export type LinkView = {
   state: "connecting" | "live" | "catchingUp" | "offline" | "signedOut";
   since?: string;
-  missed?: number;
-  total?: number;
   error?: string;
   pending: number;
 };

@@ -67,10 +67,7 @@ export const t = {
   link: {
     connecting: "Connecting…",
     live: "Live",
-    catchingUp: (missed: number | undefined, total: number | undefined) =>
-      missed === undefined || total === undefined
-        ? "Catching up"
-        : `Catching up ${numbers.format(missed)} of ${numbers.format(total)}`,
+    catchingUp: "Catching up",
     offline: (since: string | undefined) => (since === undefined ? "Offline" : `Offline since ${clock.format(new Date(since))}`),
     signedOut: "Signed out",
     pending: (count: number) => `${numbers.format(count)} waiting to be sent`,

@@ -3,7 +3,7 @@
 const count = (value: number, one: string, many: string) => `${value} ${value === 1 ? one : many}`;
 
 export const edits = {
-  unreadable: (reason: string) => `This change can't be shown: ${reason}. It can be denied, and not be allowed here.`,
+  unreadable: (reason: string) => `This change can't be shown: ${reason}.`,
   readAgain: "Try again",
   sameText: "The text stays the same.",
   noNewline: "(no newline at the end)",
