@@ -9,6 +9,9 @@ export type FocusPlace = { element: HTMLElement; path: { parent: Element; index:
 /** The element that has the focus; `undefined` after the user has left it. */
 let current: FocusPlace | undefined;
 
+/** The focus was moved since the last key went down: the rest of that key press is not for the element that has it now. */
+let wasMoved = false;
+
 export function placeOf(element: Element | null): FocusPlace | undefined {
   if (!(element instanceof HTMLElement) || element === document.body) return undefined;
   const path: FocusPlace["path"] = [];
@@ -50,12 +53,16 @@ function keep(): void {
   if (current === undefined || !isLost()) return;
   const place = current;
   current = undefined;
+  wasMoved = true;
   // The user has clicked beside it, or a dialog has closed.
   if (canHaveFocus(place.element) || place.path.some(({ parent }) => parent instanceof HTMLDialogElement && !parent.isConnected)) return;
   focusNear(place);
 }
 
 export function keepFocus(): void {
+  document.addEventListener("keydown", () => (wasMoved = false), true);
+  // Enter would click the button that has got the focus.
+  document.addEventListener("keypress", (event) => wasMoved && event.preventDefault(), true);
   document.addEventListener("focusin", ({ target }) => (current = placeOf(target as Element)));
   document.addEventListener("focusout", ({ relatedTarget }) => {
     if (relatedTarget === null && document.hasFocus()) queueMicrotask(keep);
