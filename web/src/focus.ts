@@ -64,6 +64,8 @@ export function keepFocus(): void {
   // Enter would click the button that has got the focus.
   document.addEventListener("keypress", (event) => wasMoved && event.preventDefault(), true);
   document.addEventListener("focusin", ({ target }) => (current = placeOf(target as Element)));
+  // The focus is on its way to another element, which it reaches after the handlers of this event.
+  document.addEventListener("blur", ({ relatedTarget }) => relatedTarget !== null && (current = undefined), true);
   document.addEventListener("focusout", ({ relatedTarget }) => {
     if (relatedTarget === null && document.hasFocus()) queueMicrotask(keep);
   });

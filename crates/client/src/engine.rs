@@ -34,6 +34,7 @@ use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
 pub use response::ClientResponse;
+use saved_state::encode_dispatch;
 pub use saved_state::{DispatchedAction, SavedEngine};
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
@@ -435,18 +436,4 @@ impl ClientEngine {
         self.outgoing.push_back(text);
         Ok(id)
     }
-}
-
-/// Encodes the notification of an action.
-fn encode_dispatch(
-    channel: &Uri,
-    client_seq: ClientSeq,
-    action: Arc<Action>,
-) -> Result<String, EngineError> {
-    let params = DispatchedAction {
-        channel: channel.clone(),
-        client_seq,
-        action,
-    };
-    check_size(encode::notification("dispatchAction", &params)?)
 }
