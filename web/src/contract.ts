@@ -33,7 +33,7 @@ export type Block =
 export type WordRanges = [number, number][];
 export type LineMark = "same" | "added" | "removed";
 export type HunkRow = { kind: "hunk"; before: number; after: number; hidden: number };
-export type LineRow = { kind: "line"; before?: number; after?: number; mark: LineMark; text: string; words?: WordRanges };
+export type LineRow = { kind: "line"; before?: number; after?: number; mark: LineMark; text: string; ending?: "crlf" | "none"; words?: WordRanges };
 export type SplitSide = { number: number; text: string; words?: WordRanges; mark: LineMark };
 export type PairRow = { kind: "pair"; left?: SplitSide; right?: SplitSide };
 export type DiffRow = HunkRow | LineRow | PairRow;
@@ -78,7 +78,17 @@ export type GroupMode = "folder" | "time" | "none";
 /** `value` of slice `sessions`, beside its keyed rows. */
 export type SessionGroups = { groups: SessionGroup[]; total: number };
 
-export type EditSummary = { path: string; before?: string; after?: string; added?: number; removed?: number };
+export type EditSummary = {
+  path: string;
+  status: "added" | "removed" | "changed" | "renamed";
+  before?: string;
+  after?: string;
+  renamedFrom?: string;
+  added?: number;
+  removed?: number;
+};
+/** Result of `editRows`. */
+export type EditRows = { rows: (HunkRow | LineRow)[]; total: number };
 /** An option without an id is one of the host: the answer then has no `optionId`. */
 export type ApprovalOption = { id?: string; label: string; kind: "approve" | "deny" };
 export type ApprovalCard = {
@@ -93,6 +103,8 @@ export type ApprovalCard = {
   input?: string;
   /** The command or the arguments as they are, if they have hidden characters. */
   source?: string;
+  /** Further arguments of the command, such as its folder and environment. */
+  parameters?: string;
   /** Arguments that are too large for the state. */
   inputUri?: string;
   /** Text that the call has returned, if its result waits. */
@@ -104,6 +116,8 @@ export type ApprovalCard = {
   details?: Block[];
   intention?: string;
   edits: EditSummary[];
+  /** The agent asks with more text than the card has. */
+  truncated: boolean;
   options: ApprovalOption[];
   phase: "call" | "result";
   editable: boolean;
@@ -118,6 +132,8 @@ export type QuestionRow = {
   options: { value: string; label: string; description?: string }[];
   allowOther: boolean;
   answer?: FormAnswer;
+  /** The answer that the agent suggests. */
+  initial?: FormAnswer;
   min?: number;
   max?: number;
   multiline: boolean;
@@ -277,15 +293,14 @@ export type ChangesView = {
 export type LinkView = {
   state: "connecting" | "live" | "catchingUp" | "offline" | "signedOut";
   since?: string;
-  missed?: number;
-  total?: number;
   error?: string;
   pending: number;
 };
 export type AgentChoice = { provider: string; label: string; description?: string; models: NamedId[]; canFork?: boolean; signIn?: string };
 /** `version` is that of the page. */
 /** `scope` is that of this device; without one it may do everything. */
-export type HostView = { name: string; version?: string; hostVersion?: string; scope?: "read" | "operate"; agents: AgentChoice[]; folders: string[]; home?: string };
+/** `storageProblem` is why the host can store nothing. */
+export type HostView = { name: string; version?: string; hostVersion?: string; scope?: "read" | "operate"; storageProblem?: string; agents: AgentChoice[]; folders: string[]; home?: string };
 export type ChatView = {
   session: string;
   chat: string;
@@ -334,6 +349,7 @@ export type Command =
   | { op: "openDiff"; file: string; layout: DiffLayout }
   | { op: "closeDiff" }
   | { op: "diffRows"; start: number; end: number }
+  | { op: "editRows"; before?: string; after?: string; start: number }
   | { op: "findHunk"; row: number; forward: boolean }
   | { op: "review"; file: string; reviewed: boolean }
   | { op: "operation"; id: string; file?: string }

@@ -1,14 +1,14 @@
-// The draft of a chat, which all devices share, and the text of this device where both differ.
+// A text that all devices share, such as the draft of a chat, and the text of this device where both differ.
 //
 // Text that was typed here stays. A draft of another device replaces it only if it contains it; otherwise it is offered
 // beside it, and this device shares nothing more until the user has chosen. So no device loses what it shows.
 
-import { request } from "./connection";
-import { messageOf, ui } from "./ui.svelte";
-
 const SHARE_DELAY_MS = 500;
 const HELD_KEY = "agenthost.held";
-const MAX_HELD_CHATS = 20;
+const MAX_HELD_TEXTS = 20;
+
+/** A text that the host does not have: its key, the text, and the text of the host that it follows. */
+type HeldText = [key: string, text: string, base: string];
 
 /** A text that is not in the box. */
 export type OfferedText = { text: string; from: "device"; device: string | undefined } | { text: string; from: "own" };
@@ -20,20 +20,29 @@ export class SharedDraft {
   private typed = false;
   /** The draft that this page and the host agreed on last. */
   private agreed = "";
+  /** The text that the host is known to have. */
+  private confirmed = "";
+  /** The draft of the host that a kept text follows: it is no text of another device. */
+  private base: string | undefined;
   private timer: number | undefined;
 
+  /** `send` shares a text with all devices, and returns `false` if that failed. */
   constructor(
-    private readonly chat: string | undefined,
+    private readonly key: string | undefined,
     draft: string,
     device: string | undefined,
+    private readonly send: (text: string) => Promise<boolean>,
   ) {
     this.text = draft;
     this.agreed = draft;
-    const held = takeHeld(chat);
-    if (held !== undefined && held !== draft) {
-      this.text = held;
+    this.confirmed = draft;
+    const [, text, base] = takeHeld(key) ?? [];
+    if (text !== undefined && text !== draft) {
+      this.text = text;
       this.typed = true;
-      if (draft !== "") this.offer = { text: draft, from: "device", device };
+      this.base = base;
+      if (draft === base) this.edited();
+      else if (draft !== "") this.offer = { text: draft, from: "device", device };
     }
   }
 
@@ -45,6 +54,12 @@ export class SharedDraft {
   /** Handles a draft of the host. `sent` is the text of the last message. */
   receive(draft: string, device: string | undefined, sent: string | undefined): void {
     if (draft === this.agreed) return;
+    this.confirmed = draft;
+    if (draft === this.base && this.typed) {
+      this.agreed = draft;
+      this.share();
+      return;
+    }
     const isShared = this.text === this.agreed;
     this.agreed = draft;
     if (draft === this.text) {
@@ -76,8 +91,14 @@ export class SharedDraft {
   share(): void {
     this.cancelTimer();
     if (this.isHeld || this.text === this.agreed) return;
-    this.agreed = this.text;
-    request({ op: "setDraft", chat: this.chat, text: this.text }).catch((error: unknown) => ui.notify(messageOf(error)));
+    const text = this.text;
+    this.agreed = text;
+    this.base = undefined;
+    void this.send(text).then((sent) => {
+      if (!sent) return;
+      this.confirmed = text;
+      dropHeldText(this.key, text);
+    });
   }
 
   /** Empties the box for a message that is sent; returns `true` if the shared draft is another text and stays. */
@@ -116,13 +137,17 @@ export class SharedDraft {
     this.share();
   }
 
-  /** Leaves the chat. A text that could not be shared waits on this device. */
+  /** Shares nothing until the next change: the text is being sent. */
+  pause(): void {
+    this.cancelTimer();
+  }
+
+  /** Leaves the text. If the host does not have it, it waits on this device. */
   close(): void {
-    if (this.isHeld && this.text !== "") {
-      keepHeld(this.chat, this.text);
-    } else {
-      this.share();
+    if (this.typed && this.text !== "" && this.text !== this.confirmed) {
+      keepHeld(this.key, this.text, this.isHeld ? undefined : this.confirmed);
     }
+    if (!this.isHeld) this.share();
   }
 
   private adopt(draft: string): void {
@@ -146,24 +171,38 @@ export function dropHeld(): void {
   sessionStorage.removeItem(HELD_KEY);
 }
 
-function readHeld(): [string, string][] {
+function readHeld(): HeldText[] {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(HELD_KEY) ?? "[]");
-    return Array.isArray(kept) ? (kept as [string, string][]) : [];
+    return Array.isArray(kept) ? (kept as HeldText[]) : [];
   } catch {
     return [];
   }
 }
 
-function takeHeld(chat: string | undefined): string | undefined {
-  const held = readHeld();
-  const found = held.find(([other]) => other === chat);
-  if (found !== undefined) sessionStorage.setItem(HELD_KEY, JSON.stringify(held.filter((entry) => entry !== found)));
-  return found?.[1];
+function writeHeld(texts: HeldText[]): void {
+  try {
+    sessionStorage.setItem(HELD_KEY, JSON.stringify(texts));
+  } catch {
+    // The storage of the browser is full. The page still shows the text.
+  }
 }
 
-function keepHeld(chat: string | undefined, text: string): void {
-  if (chat === undefined || ended) return;
-  const others = readHeld().filter(([other]) => other !== chat);
-  sessionStorage.setItem(HELD_KEY, JSON.stringify([...others, [chat, text]].slice(-MAX_HELD_CHATS)));
+function dropHeldText(key: string | undefined, text: string): void {
+  const held = readHeld();
+  const left = held.filter(([other, kept]) => other !== key || kept !== text);
+  if (left.length < held.length) writeHeld(left);
+}
+
+function takeHeld(key: string | undefined): HeldText | undefined {
+  const held = readHeld();
+  const found = held.find(([other]) => other === key);
+  if (found !== undefined) writeHeld(held.filter((entry) => entry !== found));
+  return found;
+}
+
+function keepHeld(key: string | undefined, text: string, base = ""): void {
+  if (key === undefined || ended) return;
+  const others = readHeld().filter(([other]) => other !== key);
+  writeHeld([...others, [key, text, base] satisfies HeldText].slice(-MAX_HELD_TEXTS));
 }

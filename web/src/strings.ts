@@ -67,10 +67,7 @@ export const t = {
   link: {
     connecting: "Connecting…",
     live: "Live",
-    catchingUp: (missed: number | undefined, total: number | undefined) =>
-      missed === undefined || total === undefined
-        ? "Catching up"
-        : `Catching up ${numbers.format(missed)} of ${numbers.format(total)}`,
+    catchingUp: "Catching up",
     offline: (since: string | undefined) => (since === undefined ? "Offline" : `Offline since ${clock.format(new Date(since))}`),
     signedOut: "Signed out",
     pending: (count: number) => `${numbers.format(count)} waiting to be sent`,
@@ -176,6 +173,11 @@ export const t = {
     answerAll: (label: string, count: number) => `${label} (all ${count})`,
   },
 
+  storage: {
+    label: "Storage of the host",
+    problem: (reason: string) => `The host can store nothing: ${reason}. It accepts no messages and changes until this is solved.`,
+  },
+
   request: {
     needsYou: "Needs you",
     asks: (worker: string) => `asked by ${worker}`,
@@ -198,6 +200,8 @@ export const t = {
     output: "Output",
     largeInput: "The input is too large to be shown here.",
     openInput: "Open the whole input",
+    parameters: "Other arguments",
+    truncated: "The agent asks with more text than the host passes on. It can be denied, and not be allowed here.",
   },
 
   form: {
@@ -214,7 +218,6 @@ export const t = {
     responses: { accept: "Answered", decline: "Declined", cancel: "Cancelled" },
     by: (name: string) => ` by ${name}`,
     otherDevice: "Answer of another device:",
-    useIt: "Use it",
     range: (min: number | undefined, max: number | undefined) =>
       min !== undefined && max !== undefined ? `${min} to ${max}` : min !== undefined ? `at least ${min}` : `at most ${max}`,
   },

@@ -1,5 +1,6 @@
 // State of the page itself: layout, theme, open dialogs, and the user's own actions until the host has confirmed them.
 
+import { tick } from "svelte";
 import { MediaQuery, SvelteMap } from "svelte/reactivity";
 import { request } from "./connection";
 import type { Command, GroupMode, NewAttachment, NoteRow } from "./contract";
@@ -85,6 +86,12 @@ class PageUi {
     this.panel = panel;
     this.panelOpen = true;
     this.tab = panel === "changes" ? "changes" : "panel";
+  }
+
+  /** Closes the panel. The button that opens it again gets the focus. */
+  closePanel(): void {
+    this.panelOpen = false;
+    void tick().then(() => document.querySelector<HTMLElement>("[data-panel-toggle]")?.focus());
   }
 
   /** Opens the form of a new session. `prefill` replaces what the form has. */

@@ -78,6 +78,7 @@ export const approval: ApprovalCard = {
   command: "cargo test -p atlas-upload --all-features -- --nocapture retry \\\n  && cargo clippy -p atlas-upload -- -D warnings",
   folder: `${HOME}/code/atlas`,
   edits: [],
+  truncated: false,
   options: [
     { id: "once", label: "Allow once", kind: "approve" },
     { id: "always", label: "Always allow cargo test", kind: "approve" },
@@ -167,8 +168,8 @@ export const timeline: TimelineRow[] = [
     ],
   },
   { key: "t2/c3", turnId: "t2", kind: "toolCall", callId: "c3", name: "edit", title: "Edited 3 files", status: "completed", content: [
-    { kind: "edit", edit: { path: "crates/upload/src/retry.rs", added: 74, removed: 0 } },
-    { kind: "edit", edit: { path: "crates/upload/src/lib.rs", added: 31, removed: 18 } },
+    { kind: "edit", edit: { path: "crates/upload/src/retry.rs", status: "added", added: 74, removed: 0 } },
+    { kind: "edit", edit: { path: "crates/upload/src/lib.rs", status: "changed", added: 31, removed: 18 } },
   ] },
   { key: "t2/c4", turnId: "t2", kind: "toolCall", callId: "c4", name: "shell", title: "Ran cargo check", command: "cargo check -p atlas-upload", status: "failed", answeredBy: "phone", content: [
     { kind: "terminal", uri: "ahp-terminal:/1", title: "cargo check -p atlas-upload", exitCode: 101, preview: "error[E0433]: failed to resolve: use of undeclared type `Duration`\n  --> crates/upload/src/retry.rs:14:48\n   |\n14 |     pub fn delay(&self, attempt: u32, random: f64) -> Duration {\n   |                                                       ^^^^^^^^ not found in this scope" },

@@ -78,9 +78,8 @@ function stopHost(signal) {
 }
 
 /** Starts another host, with a port, devices and sessions of its own. */
-async function startOther() {
+async function startOther(data = mkdtempSync(join(folder, "other-"))) {
   const port = await freePort();
-  const data = mkdtempSync(join(folder, "other-"));
   const child = await spawnHost(port, data);
   const origin = `http://agenthost-${port}.localhost:${port}`;
   const link = (...words) => `${origin}/#code=${codeIn(runOn(data, "pair", ...words))}`;
@@ -260,11 +259,13 @@ const demo = resolve(import.meta.dirname, "../../crates/cli/tests/vscode/agent/d
 const agent = `[[agents]]\nid = "demo"\nname = "Demo agent"\ncommand = ["node", ${JSON.stringify(demo)}]\n`;
 // An agent that answers at once.
 const load = `[[agents]]\nid = "load"\nname = "Load"\ncommand = ["node", ${JSON.stringify(join(import.meta.dirname, "load-agent.mjs"))}]\n`;
+// An agent that asks for permission as its prompt says.
+const asking = `[[agents]]\nid = "ask"\nname = "Ask"\ncommand = ["node", ${JSON.stringify(join(import.meta.dirname, "ask-agent.mjs"))}]\n`;
 // An agent that cannot start.
 const broken = `[[agents]]\nid = "broken"\nname = "Broken"\ncommand = ["sh", "-c", "echo no license found >&2; exit 3"]\n`;
 // An MCP server whose tools come with apps.
 const apps = `[[mcp_servers]]\nname = "weather"\ncommand = "node"\nargs = [${JSON.stringify(join(import.meta.dirname, "app-server.mjs"))}]\n`;
-writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${load}${broken}${apps}`);
+writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}${load}${asking}${broken}${apps}`);
 execFileSync("git", ["init", "-q"], { cwd: project });
 writeFileSync(join(project, "a.txt"), "one\n");
 

@@ -310,3 +310,27 @@ script_tests! {
     a_tool_of_a_client_that_is_never_called_ends
     a_call_that_the_host_began_is_not_shown_twice
 }
+
+#[test]
+fn a_request_with_more_text_than_its_message_says_so() {
+    let ask = |text: &str, note: &str| {
+        let mut run = ScriptRun::new();
+        run.run_line("begin");
+        let request = json!({
+            "sessionId": "s",
+            "options": [{"optionId": "y", "name": "Yes", "kind": "allow_always"}],
+            "toolCall": {"toolCallId": "c1", "title": "Edit", "kind": "edit", "content": [
+                {"type": "diff", "path": "/work/a.rs", "newText": text},
+                {"type": "content", "content": {"type": "text", "text": note}}]},
+        });
+        run.run_line(&format!("ask {request}"));
+        run.output
+    };
+    let mark = r#""agenthost.truncated":true"#;
+    let whole = ask(&"short\n".repeat(5_000), "note");
+    assert!(!whole.contains(mark) && !whole.contains("not shown here"));
+    let cut = ask(&"a longer line\n".repeat(20_000), "note");
+    assert!(cut.contains(mark) && cut.contains("more lines of the changes are not shown here."));
+    let cut = ask("short\n", &"word ".repeat(10_000));
+    assert!(cut.contains(mark) && cut.contains("The rest of this text is not shown here."));
+}

@@ -28,12 +28,13 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Limits};
 use serde::Serialize;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, check_size};
 use crate::optimistic::{OptimisticState, PendingAction};
 use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
 pub use response::ClientResponse;
+use saved_state::encode_dispatch;
 pub use saved_state::{DispatchedAction, SavedEngine};
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
@@ -282,14 +283,18 @@ impl ClientEngine {
     /// # Errors
     ///
     /// Returns [`EngineError::TooManyPending`] if the limit of unconfirmed actions is reached,
-    /// and [`EngineError::Encode`] if the action cannot be encoded.
+    /// [`EngineError::TooLarge`] if hosts do not accept the size of the action, and
+    /// [`EngineError::Encode`] if it cannot be encoded.
     pub fn dispatch(&mut self, channel: &Uri, action: Action) -> Result<ClientSeq, EngineError> {
         let client_seq = ClientSeq(self.last_client_seq + 1);
         let action = Arc::new(action);
+        // Encoded also without a connection: an action that is too large must not be kept, because
+        // it would end each connection.
+        let text = encode_dispatch(channel, client_seq, action.clone())?;
         self.mirror.dispatch(channel, client_seq, &action)?;
         self.last_client_seq = client_seq.0;
         if self.phase == EnginePhase::Live {
-            self.push_dispatch(channel, client_seq, action)?;
+            self.outgoing.push_back(text);
         }
         Ok(client_seq)
     }
@@ -425,26 +430,10 @@ impl ClientEngine {
     ) -> Result<RequestId, EngineError> {
         let number = self.last_request_id + 1;
         let id = RequestId::from(number);
-        let text = encode::request(&id, method, params)?;
+        let text = check_size(encode::request(&id, method, params)?)?;
         self.last_request_id = number;
         self.requests.insert(number, pending);
         self.outgoing.push_back(text);
         Ok(id)
-    }
-
-    fn push_dispatch(
-        &mut self,
-        channel: &Uri,
-        client_seq: ClientSeq,
-        action: Arc<Action>,
-    ) -> Result<(), EngineError> {
-        let params = DispatchedAction {
-            channel: channel.clone(),
-            client_seq,
-            action,
-        };
-        let text = encode::notification("dispatchAction", &params)?;
-        self.outgoing.push_back(text);
-        Ok(())
     }
 }

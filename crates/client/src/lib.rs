@@ -34,7 +34,7 @@ pub use engine::{
     ClientEngine, ClientResponse, ClientUpdate, DispatchedAction, EngineOptions, EnginePhase,
     HostInfo, SavedEngine,
 };
-pub use error::EngineError;
+pub use error::{EngineError, MAX_MESSAGE_BYTES};
 pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
 };

@@ -11,10 +11,12 @@ mod code_review;
 mod commands;
 mod customizations;
 mod digests;
+mod edit_diffs;
 mod files;
 mod link;
 mod new_session;
 mod open_diff;
+mod races;
 mod responses;
 mod saved_state;
 mod sessions;
@@ -61,6 +63,7 @@ pub use typed_views::{ChangedViews, TimelineSource};
 
 use chats::ChatsPanel;
 use code_review::OpenReview;
+use edit_diffs::EditDiffs;
 use files::FilesPanel;
 use link::LinkTracker;
 use new_session::{FirstMessage, PendingFork};
@@ -102,6 +105,7 @@ pub struct Frontend {
     session: Option<Uri>,
     chat: Option<Uri>,
     changes: ChangesPanel,
+    edit_diffs: EditDiffs,
     annotations: AnnotationsPanel,
     chats: ChatsPanel,
     files: FilesPanel,
@@ -267,7 +271,11 @@ impl Frontend {
 
     fn add_note(&mut self, text: String, restored: Option<String>) {
         let id = self.new_id();
-        self.notes.push(NoteRow::error(id, text, restored));
+        self.push_note(NoteRow::error(id, text, restored));
+    }
+
+    fn push_note(&mut self, note: NoteRow) {
+        self.notes.push(note);
         if self.notes.len() > MAX_NOTES {
             self.notes.remove(0);
         }

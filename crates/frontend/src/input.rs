@@ -156,6 +156,12 @@ pub enum FrontendCommand {
         start: usize,
         end: usize,
     },
+    /// Reads rows of the diff of an edit that waits for approval, by the URIs of its contents.
+    EditRows {
+        before: Option<String>,
+        after: Option<String>,
+        start: usize,
+    },
     /// Finds the next hunk, or the previous one, of the open diff.
     FindHunk {
         row: usize,

@@ -23,6 +23,7 @@ use serde::Serialize;
 use self::layout::{RowLayout, SplitPlace, UnifiedPlace};
 pub use self::line_places::{LinePlace, TextSide};
 use self::word::changed_words;
+use crate::visible_text::visible_text;
 
 /// Unchanged lines that are shown around changes by default.
 pub const DEFAULT_CONTEXT: u32 = 3;
@@ -235,6 +236,23 @@ impl FileDiff {
     pub fn unified_rows(&self, window: Range<usize>) -> Vec<DiffRow> {
         let places = window_of(&self.layout.unified, window);
         places.iter().map(|place| self.unified_row(place)).collect()
+    }
+
+    /// Returns the rows of [`Self::unified_rows`] with their hidden characters escaped, for a user
+    /// who decides upon the change.
+    pub fn visible_rows(&self, window: Range<usize>) -> Vec<DiffRow> {
+        let mut rows = self.unified_rows(window);
+        for row in &mut rows {
+            if let DiffRow::Line(line) = row {
+                let text = visible_text(&line.text);
+                if text != line.text {
+                    // The ranges are those of the text as it is.
+                    line.words = None;
+                    line.text = text;
+                }
+            }
+        }
+        rows
     }
 
     /// Returns the rows of the split layout in `window`, which is cut to the existing rows.

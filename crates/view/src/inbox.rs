@@ -3,7 +3,7 @@
 use agenthost_protocol::chat::{ResponsePart, Turn};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::sorted::{SortedMap, SortedSet};
+use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -213,11 +213,11 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
     })
 }
 
-/// Returns the groups of approvals that show the same: tool, arguments, title and details.
+/// Returns the groups of approvals that show the same: tool, arguments, title and all other text.
 /// Approvals without arguments and approvals of edits are never alike: each needs a look of its
 /// own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
-    let mut groups = SortedMap::<(&str, &str, &str), Vec<&ApprovalCard>>::new();
+    let mut groups: Vec<Vec<&ApprovalCard>> = Vec::new();
     for row in rows {
         let InboxItem::Request {
             card: RequestCard::Approval(card),
@@ -225,22 +225,30 @@ fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
         else {
             continue;
         };
-        let arguments = card.command.as_deref().or(card.input.as_deref());
-        if let Some(arguments) = arguments
-            && card.phase == ApprovalPhase::Call
-            && card.edits.is_empty()
+        let has_arguments = card.command.is_some() || card.input.is_some();
+        if !has_arguments
+            || card.phase != ApprovalPhase::Call
+            || !card.edits.is_empty()
+            || card.truncated
         {
-            let group = groups.or_default((&card.tool, arguments, &card.title));
-            if group
-                .first()
-                .is_none_or(|first| first.details == card.details)
-            {
-                group.push(card);
-            }
+            continue;
+        }
+        let mut all = groups.iter_mut();
+        match all.find(|group| group.first().is_some_and(|first| is_alike(first, card))) {
+            Some(group) => group.push(card),
+            None => groups.push(vec![card]),
         }
     }
-    let groups = groups.into_values().filter(|cards| cards.len() > 1);
+    let groups = groups.into_iter().filter(|cards| cards.len() > 1);
     groups.filter_map(|cards| alike_group(&cards)).collect()
+}
+
+/// Returns `true` if two cards tell the user the same.
+fn is_alike(one: &ApprovalCard, other: &ApprovalCard) -> bool {
+    (&one.tool, &one.command, &one.input) == (&other.tool, &other.command, &other.input)
+        && (&one.title, &one.details, &one.parameters)
+            == (&other.title, &other.details, &other.parameters)
+        && (&one.intention, &one.risk) == (&other.intention, &other.risk)
 }
 
 fn alike_group(cards: &[&ApprovalCard]) -> Option<InboxGroup> {

@@ -119,3 +119,32 @@ fn code_and_tokens_are_listed_once() {
         ("Hooks\\u{202e}", 1, 0)
     );
 }
+
+#[test]
+fn approvals_with_different_texts_are_not_alike() {
+    let same =
+        json!({"toolInput": "make", "_meta": {"kind": "execute", "rawInput": {"command": "make"}}});
+    let with = |field: &str, value: Value| {
+        let mut fields = same.clone();
+        fields[field] = value;
+        fields
+    };
+    let raw = |key: &str| json!({"kind": "execute", "rawInput": {"command": "make", key: "x"}});
+    for other in [
+        with("confirmationTitle", json!("Other title")),
+        with("invocationMessage", json!("Other text")),
+        with("intention", json!("another purpose")),
+        with("_meta", raw("cwd")),
+        with(
+            "_meta",
+            json!({"kind": "execute", "agenthost.truncated": true}),
+        ),
+    ] {
+        let state = session(
+            json!({"inputNeeded": [approval("c1", same.clone()), approval("c2", other.clone())]}),
+        );
+        let summary = summary("s:/1", json!({"status": 24}));
+        let inbox = InboxView::compute([entry(&summary, Some(&state))], &agents());
+        assert_eq!(inbox.alike, [], "{other}");
+    }
+}

@@ -5,6 +5,7 @@
 
 mod approval;
 mod form;
+mod parameters;
 
 use std::sync::Arc;
 
@@ -67,6 +68,10 @@ pub struct ApprovalCard {
     /// The command line or the arguments as they are, if they have hidden characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Further arguments of the command, such as its folder, environment and time limit: one
+    /// `name: value` in each line. Hidden characters are escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
     /// URI of the arguments, if they are too large for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_uri: Option<Uri>,
@@ -87,6 +92,8 @@ pub struct ApprovalCard {
     pub safety: Option<f64>,
     /// File changes that the call would make, or has made.
     pub edits: Vec<EditSummary>,
+    /// `true` if the agent asks with more text than the card has: it can't be decided upon.
+    pub truncated: bool,
     /// Possible answers; at least one denies.
     pub options: Vec<RequestOption>,
     /// Subject of the approval.

@@ -69,6 +69,7 @@ fn an_approval_has_the_whole_command_and_the_options_of_the_agent() {
           "risk": "deletes",
           "safety": 0.2,
           "edits": [],
+          "truncated": false,
           "options": [
             {
               "id": "o1",
@@ -156,6 +157,7 @@ fn an_approval_without_options_can_be_allowed_once_or_denied() {
               "before": "content:/5"
             }
           ],
+          "truncated": false,
           "options": [
             {
               "label": "Allow once",
@@ -249,9 +251,57 @@ fn requests_of_a_session_name_the_folder_and_the_worker() {
     check(
         &cards,
         expect![[r#"
-            {"kind":"approval","key":"approval t1 c1 chat:/2","session":"s:/1","chat":"chat:/2","turnId":"t1","callId":"c1","tool":"bash","title":"Run it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Run it"}]}],"folder":"/w/lib","worker":"Reader","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"call","editable":false}
-            {"kind":"approval","key":"approval t1 c2 chat:/1","session":"s:/1","chat":"chat:/1","turnId":"t1","callId":"c2","tool":"bash","title":"Read it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Read it"}]}],"folder":"/w/app","edits":[],"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"result","editable":false}
+            {"kind":"approval","key":"approval t1 c1 chat:/2","session":"s:/1","chat":"chat:/2","turnId":"t1","callId":"c1","tool":"bash","title":"Run it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Run it"}]}],"folder":"/w/lib","worker":"Reader","edits":[],"truncated":false,"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"call","editable":false}
+            {"kind":"approval","key":"approval t1 c2 chat:/1","session":"s:/1","chat":"chat:/1","turnId":"t1","callId":"c2","tool":"bash","title":"Read it","details":[{"kind":"paragraph","children":[{"kind":"text","text":"Read it"}]}],"folder":"/w/app","edits":[],"truncated":false,"options":[{"label":"Allow once","kind":"approve"},{"label":"Deny","kind":"deny"}],"phase":"result","editable":false}
             {"kind":"signIn","key":"signIn t1 c3 chat:/1","session":"s:/1","chat":"chat:/1","callId":"c3","title":"Run it","token":{"name":"Search","resource":"https://mcp.example","address":"https://mcp.example","description":"Sign in to search","scopes":["read"],"authorizationServers":[],"expired":false}}
         "#]],
     );
+}
+
+fn approval(card: RequestCard) -> Box<ApprovalCard> {
+    match card {
+        RequestCard::Approval(card) => card,
+        RequestCard::Form(_) | RequestCard::SignIn(_) => panic!("no approval"),
+    }
+}
+
+#[test]
+fn a_command_has_its_other_arguments() {
+    let card = approval(card(json!({
+        "toolInput": "make", "_meta": {"kind": "execute", "rawInput": {
+            "command": ["make"], "description": "build", "cwd": "/etc", "timeout": 5, "empty": "", "none": null,
+            "env": {"PATH": "/evil\u{202e}", "TWO": "a\nsandbox: on"}, "sandbox": false, "list": ["a", 1]}},
+    })));
+    expect![[r#"
+        cwd: /etc
+        timeout: 5
+        env.PATH: /evil\u{202e}
+        env.TWO: "a\nsandbox: on"
+        sandbox: false
+        list: ["a",1]"#]]
+    .assert_eq(card.parameters.as_deref().unwrap_or_default());
+}
+
+#[test]
+fn the_folder_of_the_chat_is_no_argument_of_a_command() {
+    let card = approval(card(json!({
+        "toolInput": "make",
+        "_meta": {"rawInput": {"command": "make", "workdir": "/home/me"}},
+    })));
+    assert_eq!(card.parameters, None);
+}
+
+#[test]
+fn a_request_that_the_host_has_cut_says_so_unless_its_edits_are_there() {
+    let message = "Edit a.rs\n\n```diff\n--- a.rs\n+++ a.rs\n+x\n```\n\nMore.";
+    let fields = |edits: Value| {
+        json!({"invocationMessage": {"markdown": message}, "edits": edits,
+               "_meta": {"agenthost.truncated": true}})
+    };
+    let cut = approval(card(fields(Value::Null)));
+    assert_eq!((cut.truncated, cut.details.len()), (true, 3));
+    let side = json!({"uri": "file:///w/a.rs", "content": {"uri": "content:/2"}});
+    let whole = approval(card(fields(json!({"items": [{"after": side}]}))));
+    // The whole diff is shown with the edit, so its preview is not needed.
+    assert_eq!((whole.truncated, whole.details.len()), (false, 2));
 }

@@ -14,8 +14,8 @@ mod tool_call;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use agenthost_protocol::chat::ChatState;
-use agenthost_protocol::ids::{CustomizationId, TurnId};
+use agenthost_protocol::chat::{ChatState, ResponsePart};
+use agenthost_protocol::ids::{CustomizationId, InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
 use agenthost_protocol::sorted::SortedSet;
 use agenthost_protocol::uri::Uri;
@@ -127,6 +127,38 @@ fn answered_forms(session: &SessionState, chat: &Uri) -> HashMap<String, String>
         (field("chat")? == chat.as_str()).then_some((field("requestId")?.to_owned(), name))
     });
     entries.collect()
+}
+
+/// Returns the name of the client that answered a form of a chat.
+pub fn form_answered_by(
+    session: &SessionState,
+    chat: &Uri,
+    request: &InputRequestId,
+) -> Option<String> {
+    answered_forms(session, chat).remove(request.as_str())
+}
+
+/// Returns the name of the client that answered the request of a tool call.
+pub fn call_answered_by(chat: &ChatState, turn: &TurnId, call: &ToolCallId) -> Option<String> {
+    let active = chat.active_turn.iter().filter(|active| active.id == *turn);
+    let active = active.flat_map(|active| active.response_parts.items());
+    let ended = chat.turns.items().filter(|ended| ended.id == *turn);
+    let ended = ended.flat_map(|ended| ended.response_parts.items());
+    let mut parts = active.chain(ended);
+    let head = parts.find_map(|part| match part {
+        ResponsePart::ToolCall(part) => {
+            let head = part.tool_call.head();
+            head.filter(|head| head.tool_call_id == *call)
+        }
+        ResponsePart::Markdown(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::InputRequest(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::Error(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::Unknown(_) => None,
+    });
+    tool_call::answering_client(head?.meta.as_ref())
 }
 
 impl Timeline {

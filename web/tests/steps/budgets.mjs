@@ -1,5 +1,7 @@
 // Budgets of the page in a real browser.
 
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { checkTime, slowness } from "../slowness.mjs";
 
 async function runAndAllow(page, newSession, command) {
@@ -38,7 +40,7 @@ export const steps = {
     }
   },
 
-  async "a diff of 100,000 lines in a list of 2,500 files opens quickly"({ page, newSession }) {
+  async "a diff of 100,000 lines in a list of 2,500 files opens quickly"({ page, newSession, project }) {
     const factor = await slowness(page);
     await runAndAllow(page, newSession, "seq 1 100000 > big.txt; mkdir many; for i in $(seq 1 2500); do echo $i > many/file-$i.txt; done");
     await page.getByRole("button", { name: "Changes", exact: true }).first().click();
@@ -56,6 +58,8 @@ export const steps = {
       }
       return performance.now() - started;
     });
+    // The host shows 3,000 changed files at most: other steps have files, too.
+    for (const name of ["many", "big.txt"]) rmSync(join(project, name), { recursive: true });
     checkTime("diff of 100,000 lines", measured, 300, factor);
   },
 

@@ -82,6 +82,53 @@ export const steps = {
     await device.context().close();
   },
 
+  async "a device that is paired again with fewer rights has lost the others"({ browser, newDevice, agenthost, address, assert }) {
+    const device = await newDevice(browser, { name: "demoted", scope: "terminal" });
+    const [before] = await device.context().cookies();
+    const code = /#code=([A-Z0-9-]+)/.exec(agenthost("pair", "--name", "demoted-2", "--scope", "read"))[1];
+    await device.goto("about:blank");
+    await device.goto(`${address}#code=${code}`);
+    await device.getByRole("note").filter({ hasText: "This device may only read." }).waitFor();
+    const names = agenthost("devices");
+    assert.match(names, /demoted-2/);
+    assert.doesNotMatch(names, /demoted /, "the device of the old cookie is listed");
+    // Whoever has kept the old cookie has nothing.
+    const thief = await browser.newContext();
+    await thief.addCookies([before]);
+    const page = await thief.newPage();
+    await page.goto(address);
+    await page.getByRole("textbox", { name: /code/i }).waitFor();
+    assert.equal(await page.evaluate(async () => (await fetch("/device")).status), 401);
+    await thief.close();
+    await device.context().close();
+  },
+
+  async "texts that only this device has do not survive its revocation"({ browser, page, newDevice, newSession, agenthost, assert }) {
+    await newSession(page, "true shared-session");
+    await page.getByRole("heading", { level: 1, name: "true shared-session" }).waitFor();
+    await page.getByRole("main").getByRole("button", { name: "Deny" }).first().click();
+    const lost = await newDevice(browser, { name: "lost-tablet" });
+    await lost.goto(page.url());
+    const box = (device) => device.getByRole("main").getByRole("textbox", { name: "Message" }).last();
+    await box(lost).fill("only-here-secret");
+    // Another text is the shared one, so the text of the tablet stays on the tablet.
+    await box(page).fill("another text");
+    const held = lost.getByRole("main").getByRole("status").filter({ hasText: /^Draft of laptop/ });
+    const kept = page.getByRole("main").getByRole("status").filter({ hasText: /^Draft of lost-tablet/ });
+    await Promise.any([held.waitFor(), kept.waitFor()]);
+    await lost.reload();
+    await lost.waitForFunction(() => document.querySelector("textarea[data-composer]")?.value === "only-here-secret");
+    agenthost("devices", "revoke", "lost-tablet");
+    await lost.getByText("This device is no longer connected.").waitFor();
+    const left = await lost.evaluate(() => [document.documentElement.outerHTML, JSON.stringify({ ...localStorage }), JSON.stringify({ ...sessionStorage })].join());
+    assert.ok(!left.includes("only-here-secret"), left);
+    await lost.reload();
+    await lost.getByRole("textbox", { name: /code/i }).waitFor();
+    assert.ok(!(await lost.evaluate(() => JSON.stringify({ ...sessionStorage }))).includes("secret"));
+    await box(page).fill("");
+    await lost.context().close();
+  },
+
   async "a revoked device keeps no private text"({ browser, newDevice, newSession, agenthost, assert }) {
     const lost = await newDevice(browser, { name: "lost-laptop" });
     await newSession(lost, "echo top-secret-text");

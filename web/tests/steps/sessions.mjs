@@ -281,13 +281,17 @@ export const steps = {
       await inList(page).first().waitFor();
     }
     await check(page, assert, "main");
-    // Another device has the reason without opening the session, but not the message.
+    // Another device has the reason without opening the session, and can try again, too.
     const device = await phone();
     await device.getByRole("button", { name: "Sessions", exact: true }).tap();
     await inList(device).first().tap();
     await failure(device).getByText(/no license found/).waitFor();
-    assert.equal(await failure(device).getByText("was not lost").count(), 0);
+    await failure(device).getByText("say this was not lost").waitFor();
     await check(device, assert, "main");
+    await failure(device).getByRole("button", { name: "Try again" }).tap();
+    assert.equal(await message(device).inputValue(), "say this was not lost");
+    assert.equal(await device.getByRole("combobox", { name: "Agent", exact: true }).inputValue(), "broken");
+    await attachments(device).getByRole("img", { name: "shot.png" }).waitFor();
     await device.context().close();
     await failure(page).getByRole("button", { name: "Try again" }).click();
     assert.equal(await message(page).inputValue(), "say this was not lost");

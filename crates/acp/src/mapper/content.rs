@@ -25,8 +25,18 @@ const MAX_RUNNING_OUTPUT_BYTES: usize = 16 * 1024;
 /// takes quadratic time.
 const MAX_COUNTED_LINES: usize = 2_000;
 
-/// The maximum number of diffs in the message of a permission request.
-const MAX_SHOWN_DIFFS: usize = 10;
+/// The maximum number of bytes of all diffs in the message of a permission request. The message is
+/// part of the state of its session.
+const MAX_MESSAGE_DIFF_BYTES: usize = 128 * 1024;
+
+/// The diffs in the message of a permission request.
+#[derive(Debug, Default)]
+pub(crate) struct MessageDiffs {
+    /// Markdown blocks, one for each file.
+    pub(crate) blocks: Vec<String>,
+    /// Lines of the diffs that did not fit.
+    pub(crate) omitted_lines: usize,
+}
 
 /// Converts the content of a tool call to tool results.
 pub(crate) fn to_results(
@@ -92,18 +102,21 @@ pub(crate) fn file_edits(
 }
 
 /// Renders the diffs in the content of a tool call as Markdown blocks, for users.
-pub(crate) fn diff_blocks(content: &[Content], folder: &Path) -> Vec<String> {
-    let diffs = content.iter().filter_map(|content| match content {
-        Content::Diff(diff) => Some(diff),
-        _ => None,
-    });
-    let blocks = diffs.take(MAX_SHOWN_DIFFS).map(|diff| {
+pub(crate) fn message_diffs(content: &[Content], folder: &Path) -> MessageDiffs {
+    let mut shown = MessageDiffs::default();
+    let mut max_bytes = MAX_MESSAGE_DIFF_BYTES;
+    for content in content {
+        let Content::Diff(diff) = content else {
+            continue;
+        };
         let path = diff.path.strip_prefix(folder).unwrap_or(&diff.path);
-        let before = diff.old_text.as_deref();
-        let text = unified_diff(&path.to_string_lossy(), before, &diff.new_text);
-        code_block("diff", &text)
-    });
-    blocks.collect()
+        let path = path.to_string_lossy();
+        let diff = unified_diff(&path, diff.old_text.as_deref(), &diff.new_text, max_bytes);
+        max_bytes = max_bytes.saturating_sub(diff.text.len());
+        shown.omitted_lines += diff.omitted_lines;
+        shown.blocks.push(code_block("diff", &diff.text));
+    }
+    shown
 }
 
 /// Joins the text results of a tool call.

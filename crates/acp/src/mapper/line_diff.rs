@@ -1,9 +1,5 @@
 //! Computes line-based diffs of two texts.
 
-use std::fmt::Write;
-
-use agenthost_stdx::result::IgnoreResult;
-
 /// The maximum number of lines between the common beginning and end that are compared line by
 /// line. With more lines, the diff replaces all of them.
 const MAX_COMPARED_LINES: usize = 400;
@@ -11,11 +7,13 @@ const MAX_COMPARED_LINES: usize = 400;
 /// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The maximum number of lines of a diff. The rest is only counted.
-const MAX_DIFF_LINES: usize = 200;
-
-/// The maximum number of characters of a line.
-const MAX_DIFF_LINE_CHARS: usize = 300;
+/// A unified diff for users, without line numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnifiedDiff {
+    pub(crate) text: String,
+    /// Number of lines that did not fit.
+    pub(crate) omitted_lines: usize,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineChange {
@@ -24,9 +22,14 @@ enum LineChange {
     Added,
 }
 
-/// Returns a unified diff for users: without line numbers, and truncated if it is long.
-/// `before` is `None` for a new file.
-pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> String {
+/// Returns a unified diff of at most `max_bytes` bytes, apart from its header. Lines are whole or
+/// left out. `before` is `None` for a new file.
+pub(crate) fn unified_diff(
+    path: &str,
+    before: Option<&str>,
+    after: &str,
+    max_bytes: usize,
+) -> UnifiedDiff {
     let old: Vec<_> = before.unwrap_or_default().lines().collect();
     let new: Vec<_> = after.lines().collect();
     let old_path = if before.is_some() { path } else { "/dev/null" };
@@ -42,30 +45,35 @@ pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> Str
             .clone()
             .any(|(change, _)| *change != LineChange::Same)
     };
-    let shown: Vec<_> = (0..lines.len()).filter(|index| is_near(*index)).collect();
+    let near = (0..lines.len()).filter(|index| is_near(*index));
+    let max_bytes = text.len().saturating_add(max_bytes);
+    let mut omitted_lines = 0;
     let mut last_index = None;
-    for index in shown.iter().take(MAX_DIFF_LINES).copied() {
+    for index in near {
         let Some((change, line)) = lines.get(index) else {
             continue;
         };
+        // After the first line that does not fit, all others are left out, too.
+        if omitted_lines > 0 || text.len() + line.len() + "@@\n-\n".len() > max_bytes {
+            omitted_lines += 1;
+            continue;
+        }
         if last_index.map_or(index, |last_index| index - last_index - 1) > 0 {
             text.push_str("@@\n");
         }
         last_index = Some(index);
-        let sign = match change {
+        text.push(match change {
             LineChange::Same => ' ',
             LineChange::Removed => '-',
             LineChange::Added => '+',
-        };
-        text.push(sign);
-        text.extend(line.chars().take(MAX_DIFF_LINE_CHARS));
+        });
+        text.push_str(line);
         text.push('\n');
     }
-    let omitted = shown.len().saturating_sub(MAX_DIFF_LINES);
-    if omitted > 0 {
-        writeln!(text, "@@ {omitted} more lines").ignore_infallible();
+    UnifiedDiff {
+        text,
+        omitted_lines,
     }
-    text
 }
 
 /// Returns all lines of both texts in order, with their changes.
@@ -151,7 +159,9 @@ mod tests {
     use super::*;
 
     fn check(before: Option<&str>, after: &str, expected: &Expect) {
-        expected.assert_eq(&unified_diff("a.rs", before, after));
+        let diff = unified_diff("a.rs", before, after, usize::MAX);
+        assert_eq!(diff.omitted_lines, 0);
+        expected.assert_eq(&diff.text);
     }
 
     #[test]
@@ -228,13 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_diff_is_truncated() {
-        let before: String = (0..5_000).map(|line| format!("{line}\n")).collect();
-        let after: String = (0..5_000).map(|line| format!("new {line}\n")).collect();
-        let text = unified_diff("a.rs", Some(&before), &after);
-        assert_eq!(text.lines().count(), 2 + MAX_DIFF_LINES + 1);
-        assert!(text.ends_with("@@ 9800 more lines\n"), "{text}");
-        let long = unified_diff("a.rs", None, &"é".repeat(10_000));
-        assert!(long.chars().count() < 1_000);
+    fn lines_that_do_not_fit_are_counted() {
+        let after: String = (0..1_000).map(|line| format!("line {line:03}\n")).collect();
+        let diff = unified_diff("a.rs", None, &after, 1_000);
+        assert_eq!(diff.text.lines().count(), 2 + 99);
+        assert_eq!(diff.omitted_lines, 901);
+        assert!(diff.text.ends_with("+line 098\n"), "{}", diff.text);
+        // No line is cut, and none follows one that did not fit.
+        let diff = unified_diff(
+            "a.rs",
+            None,
+            &format!("{}\nshort\n", "é".repeat(600)),
+            1_000,
+        );
+        assert_eq!(diff.text, "--- /dev/null\n+++ a.rs\n");
+        assert_eq!(diff.omitted_lines, 2);
     }
 }

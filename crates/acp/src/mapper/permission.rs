@@ -13,7 +13,7 @@ use crate::session::option_label;
 use crate::transport::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
 
 /// The maximum number of characters that are shown of the text of a request.
-const MAX_PROMPT_CHARS: usize = 4_000;
+const MAX_PROMPT_CHARS: usize = 32_000;
 
 /// An option that an agent offers in a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +66,8 @@ impl PermissionOption {
 #[derive(Debug, Default)]
 pub(crate) struct PermissionPrompt {
     text: Option<String>,
+    /// `true` if the text of the agent was longer.
+    is_truncated: bool,
     edits: Vec<ToolCallContent>,
 }
 
@@ -83,13 +85,16 @@ impl PermissionPrompt {
                 None => rest.push(content),
             }
         }
-        let text = truncate_chars(&texts.join("\n\n"), MAX_PROMPT_CHARS);
+        let whole = texts.join("\n\n");
+        let text = truncate_chars(&whole, MAX_PROMPT_CHARS);
+        let is_truncated = text.len() < whole.len();
         let edits = rest.iter().filter(|content| is_edit(content));
         let edits = edits.cloned().collect();
         // A request that contains only text must not clear the results of the tool call.
         update.fields.content = (!rest.is_empty()).then_some(rest);
         PermissionPrompt {
             text: Some(text).filter(|text| !text.is_empty()),
+            is_truncated,
             edits,
         }
     }
@@ -97,6 +102,11 @@ impl PermissionPrompt {
     /// Returns the text of the request.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
+    }
+
+    /// Returns `true` if the agent sent more text than [`Self::text`] returns.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.is_truncated
     }
 
     /// Adds the requested edits to the content of a completed tool call, if the agent has sent

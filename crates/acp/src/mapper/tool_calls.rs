@@ -28,7 +28,7 @@ use super::terminal_views::{CallTerminals, TerminalMeta};
 use crate::transport::schema::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
-use display::DisplayStage;
+use display::{DisplayStage, TRUNCATED_META_KEY};
 
 #[derive(Debug, Default)]
 pub(crate) struct TurnToolCalls {
@@ -193,9 +193,13 @@ impl TurnToolCalls {
             .iter()
             .map(|option| (option.id.clone(), json!(option.kind)));
         meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
+        let message = call.permission_message(terminals);
+        if message.is_truncated {
+            meta.insert(TRUNCATED_META_KEY.to_owned(), json!(true));
+        }
         collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
             id,
-            message: call.permission_message(terminals),
+            message: message.text,
             intention: call.intention(),
             input: call.input_text(),
             question: Some(question),

@@ -5,7 +5,7 @@ use agenthost_protocol::connection::{
     CHANNEL_CURSORS_VERSION, ChannelReconnectParams, ChannelRecovery, ChannelReplayCursor,
     ReconnectParams, ReconnectRequest, ReconnectResponse, ReconnectResult,
 };
-use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::ids::{ClientSeq, ServerSeq};
 use agenthost_protocol::rpc::{ErrorCode, RpcError};
 use agenthost_protocol::sorted::sort_by_key;
 use agenthost_protocol::terminal::TerminalAction;
@@ -14,7 +14,7 @@ use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{Node, Wire};
 
 use super::mirror::{pending_of, sort_by_dispatch};
-use super::{ClientEngine, ClientUpdate, EnginePhase};
+use super::{ClientEngine, ClientUpdate, EnginePhase, encode_dispatch};
 use crate::error::EngineError;
 use crate::optimistic::PendingAction;
 
@@ -204,22 +204,35 @@ impl ClientEngine {
     /// neither confirmed nor rejected was never received.
     ///
     /// The host keeps input of terminals out of its log (TER-20), so a replay does not tell
-    /// whether it was received. It counts as rejected, because typing it twice can do harm.
+    /// whether it was received. It counts as rejected, because typing it twice can do harm. So does
+    /// an action that hosts do not accept, which an earlier version may have saved.
     fn resend_unconfirmed(&mut self) -> Result<(), EngineError> {
         for (channel, pending) in self.mirror.unconfirmed_actions() {
+            let client_seq = pending.client_seq;
             if matches!(*pending.action, Action::Terminal(TerminalAction::Input(_))) {
-                self.mirror.drop_pending(&channel, pending.client_seq);
-                self.updates.push_back(ClientUpdate::Rejected {
-                    origin: Some(ActionOrigin {
-                        client_id: self.options.client_id.clone(),
-                        client_seq: pending.client_seq,
-                    }),
-                    reason: LOST_INPUT.to_owned(),
-                });
-            } else {
-                self.push_dispatch(&channel, pending.client_seq, pending.action)?;
+                self.reject_pending(&channel, client_seq, LOST_INPUT.to_owned());
+                continue;
+            }
+            match encode_dispatch(&channel, client_seq, pending.action) {
+                Ok(text) => self.outgoing.push_back(text),
+                Err(error @ EngineError::TooLarge { .. }) => {
+                    self.reject_pending(&channel, client_seq, error.to_string());
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Removes an unconfirmed action as if the host had rejected it.
+    fn reject_pending(&mut self, channel: &Uri, client_seq: ClientSeq, reason: String) {
+        self.mirror.drop_pending(channel, client_seq);
+        self.updates.push_back(ClientUpdate::Rejected {
+            origin: Some(ActionOrigin {
+                client_id: self.options.client_id.clone(),
+                client_seq,
+            }),
+            reason,
+        });
     }
 }

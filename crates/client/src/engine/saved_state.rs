@@ -5,11 +5,13 @@ use std::sync::Arc;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::ids::ClientSeq;
+use agenthost_protocol::rpc::encode;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Wire;
 
 use super::ClientEngine;
 use super::recovery::ReconnectForm;
+use crate::error::{EngineError, check_size};
 use crate::optimistic::TooManyPending;
 
 /// The mirror and the unconfirmed actions of an engine.
@@ -78,4 +80,18 @@ impl ClientEngine {
         self.reconnect_form = ReconnectForm::Channels;
         Ok(())
     }
+}
+
+/// Encodes the notification of an action.
+pub(super) fn encode_dispatch(
+    channel: &Uri,
+    client_seq: ClientSeq,
+    action: Arc<Action>,
+) -> Result<String, EngineError> {
+    let params = DispatchedAction {
+        channel: channel.clone(),
+        client_seq,
+        action,
+    };
+    check_size(encode::notification("dispatchAction", &params)?)
 }

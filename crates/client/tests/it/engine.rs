@@ -1,11 +1,14 @@
 //! The engine without a transport: messages in, messages and updates out.
 
-use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
+use std::sync::Arc;
+
+use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase, MAX_MESSAGE_BYTES};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::{Implementation, SubscribeParams};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::ListSessionsParams;
+use agenthost_protocol::session::{SessionAction, SessionTitleChanged};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire;
 use serde_json::{Value, json};
@@ -262,4 +265,58 @@ fn a_broken_message_is_an_error_and_changes_nothing() {
     }
     assert_eq!(title(&engine, SESSION).as_deref(), Some(""));
     assert_eq!(updates(&mut engine), Vec::<String>::new());
+}
+
+/// An action whose message is too large for hosts.
+fn large_rename() -> Action {
+    let title = "x".repeat(MAX_MESSAGE_BYTES);
+    Action::Session(SessionAction::TitleChanged(SessionTitleChanged { title }))
+}
+
+/// A host closes the connection instead of reading such a message, so it is neither sent nor kept.
+#[test]
+fn an_action_that_hosts_do_not_accept_is_refused() {
+    let mut engine = live("1.1.0");
+    for is_live in [true, false] {
+        if !is_live {
+            engine.close();
+            updates(&mut engine);
+        }
+        let refused = engine.dispatch(&Uri::from(SESSION), large_rename());
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.starts_with("the message has 17 MB, and hosts accept at most 16 MB"),
+            "{text}"
+        );
+        assert_eq!(title(&engine, SESSION).as_deref(), Some(""));
+        assert_eq!(engine.unconfirmed_count(), 0);
+        assert!(!engine.has_messages());
+    }
+}
+
+/// An earlier version of a client may have saved one.
+#[test]
+fn a_restored_action_that_hosts_do_not_accept_is_rejected() {
+    let mut engine = live("1.1.0");
+    engine.close();
+    engine
+        .dispatch(&Uri::from(SESSION), rename("short"))
+        .unwrap();
+    let mut saved = engine.save(|_| true);
+    saved.pending[0].action = Arc::new(large_rename());
+    let mut engine = self::engine();
+    engine.restore(saved).unwrap();
+    engine.open().unwrap();
+    let request = sent(&mut engine, "reconnect");
+    let replay = json!({"channels": [{"kind": "replay", "channel": SESSION, "actions": []}]});
+    answer(&mut engine, &request, "result", replay);
+    assert!(!engine.has_messages());
+    let words = updates(&mut engine);
+    assert!(
+        words
+            .iter()
+            .any(|word| word.starts_with("rejected the message has 17 MB")),
+        "{words:?}"
+    );
+    assert_eq!(title(&engine, SESSION).as_deref(), Some(""));
 }

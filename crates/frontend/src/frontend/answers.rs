@@ -13,14 +13,16 @@ use agenthost_view::request::{
 };
 
 use super::Frontend;
+use super::races::RacedAction;
+use super::responses::RejectionReport;
 use crate::input::FormResponse;
 
-/// The error for a request that another client has answered.
-const ANSWERED: &str = "this request was already answered";
+/// The error for a request that is not open any more.
+const ANSWERED: &str = "another device has answered this already";
 
 impl Frontend {
     /// Returns an open request by its key.
-    fn find_request(&self, key: &str) -> Option<RequestCard> {
+    pub(super) fn find_request(&self, key: &str) -> Option<RequestCard> {
         let engine = self.engine.as_ref()?;
         let sessions = engine.channels().filter_map(|channel| {
             let state = self.session_state(channel)?;
@@ -41,13 +43,15 @@ impl Frontend {
             return self.fail(id, ANSWERED.to_owned());
         };
         let action = approval_action(&card, option_id, approve, edited_input);
-        self.answer(id, &card.chat, action);
+        self.answer(id, RequestCard::Approval(card), action);
     }
 
     /// Dispatches an answer. The chat of an inbox entry is usually not subscribed to, so the
     /// session reports the result by removing the request.
-    fn answer(&mut self, id: u64, chat: &agenthost_protocol::uri::Uri, action: ChatAction) {
-        self.dispatch(id, chat, action.into(), None);
+    fn answer(&mut self, id: u64, card: RequestCard, action: ChatAction) {
+        let chat = card.chat().clone();
+        let report = RejectionReport::Race(RacedAction::Answer(Box::new(card)));
+        self.dispatch_with(id, &chat, action.into(), report);
         self.dirty.sessions = true;
     }
 
@@ -71,7 +75,7 @@ impl Frontend {
             response,
             answers,
         });
-        self.answer(id, &card.chat, action);
+        self.answer(id, RequestCard::Form(card), action);
     }
 
     pub(super) fn draft_form(&mut self, id: u64, key: &str, question_id: &str, answer: &Json) {
@@ -86,7 +90,8 @@ impl Frontend {
             question_id: QuestionId::from(question_id),
             answer: value.map(|value| Answer::Draft(Answered { value })),
         });
-        self.answer(id, &card.chat, action);
+        let chat = card.chat;
+        self.dispatch_with(id, &chat, action.into(), RejectionReport::CommandOnly);
     }
 }
 

@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Frontend;
-use super::responses::{RequestError, decode, discard, encode};
+use super::races::{RacedAction, RacedMessage, TurnGoal};
+use super::responses::{RejectionReport, RequestError, decode, discard, encode};
 use crate::input::NewAttachment;
 
 /// The way in which a message is sent.
@@ -100,12 +101,25 @@ impl Frontend {
             } else {
                 PendingMessageKind::Queued
             };
-            let pending = PendingMessageId::from(self.new_id().as_str());
-            let message = to_message(text.clone(), attachments, model);
-            self.set_pending(id, chat, kind, pending, message, Some(text));
+            self.add_pending(id, chat, kind, text, attachments, model);
         } else {
             self.start_turn(id, chat, text, attachments, model);
         }
+    }
+
+    /// Adds a message to the queue, or sends it to the running turn.
+    pub(super) fn add_pending(
+        &mut self,
+        id: u64,
+        chat: &Uri,
+        kind: PendingMessageKind,
+        text: String,
+        attachments: Vec<Attachment>,
+        model: Option<String>,
+    ) {
+        let pending = PendingMessageId::from(self.new_id().as_str());
+        let message = to_message(text.clone(), attachments, model);
+        self.set_pending(id, chat, kind, pending, message, Some(text));
     }
 
     pub(super) fn start_turn(
@@ -116,15 +130,38 @@ impl Frontend {
         attachments: Vec<Attachment>,
         model: Option<String>,
     ) {
-        let action = TurnStarted {
+        let message = to_message(text.clone(), attachments.clone(), model.clone());
+        let action = ChatAction::TurnStarted(TurnStarted {
             turn_id: TurnId::from(self.new_id().as_str()),
             started_at: self.timestamp(),
-            message: Arc::new(to_message(text.clone(), attachments, model)),
+            message: Arc::new(message),
             queued_message_id: None,
             meta: None,
+        });
+        let raced = RacedAction::Message(Box::new(RacedMessage {
+            chat: chat.clone(),
+            text,
+            attachments,
+            model,
+        }));
+        self.dispatch_with(id, chat, action.into(), RejectionReport::Race(raced));
+    }
+
+    /// Dispatches an action that ends or continues a turn.
+    fn control_turn(
+        &mut self,
+        id: u64,
+        chat: &Uri,
+        turn: TurnId,
+        goal: TurnGoal,
+        action: ChatAction,
+    ) {
+        let raced = RacedAction::Turn {
+            chat: chat.clone(),
+            turn,
+            goal,
         };
-        let action = ChatAction::TurnStarted(action);
-        self.dispatch(id, chat, action.into(), Some(text));
+        self.dispatch_with(id, chat, action.into(), RejectionReport::Race(raced));
     }
 
     fn set_pending(
@@ -158,11 +195,11 @@ impl Frontend {
         match (self.chat.clone(), turn) {
             (Some(chat), Some((turn_id, duration))) => {
                 let action = ChatAction::TurnCancelled(TurnCancelled {
-                    turn_id,
+                    turn_id: turn_id.clone(),
                     duration,
                     meta: None,
                 });
-                self.dispatch(id, &chat, action.into(), None);
+                self.control_turn(id, &chat, turn_id, TurnGoal::Ends, action);
             }
             _ => self.fail(id, "no turn is running".to_owned()),
         }
@@ -173,8 +210,10 @@ impl Frontend {
         let turn = last.map(|turn| turn.id.clone());
         match (self.chat.clone(), turn) {
             (Some(chat), Some(turn_id)) => {
-                let action = ChatAction::TurnResume(TurnResume { turn_id });
-                self.dispatch(id, &chat, action.into(), None);
+                let action = ChatAction::TurnResume(TurnResume {
+                    turn_id: turn_id.clone(),
+                });
+                self.control_turn(id, &chat, turn_id, TurnGoal::Runs, action);
             }
             _ => self.fail(id, "there is no turn to resume".to_owned()),
         }
@@ -219,7 +258,7 @@ impl Frontend {
         self.done(id);
     }
 
-    fn dispatch_draft(&mut self, chat: &Uri, draft: Option<Message>) {
+    pub(super) fn dispatch_draft(&mut self, chat: &Uri, draft: Option<Message>) {
         let meta = draft_meta(&self.client_id, &self.device_name);
         let draft = draft.map(|draft| Message {
             meta: Some(meta),
@@ -379,7 +418,11 @@ fn select_model(model: &str) -> ModelSelection {
     }
 }
 
-fn to_message(text: String, attachments: Vec<Attachment>, model: Option<String>) -> Message {
+pub(super) fn to_message(
+    text: String,
+    attachments: Vec<Attachment>,
+    model: Option<String>,
+) -> Message {
     Message {
         attachments: (!attachments.is_empty()).then_some(attachments),
         model: model.as_deref().map(select_model),

@@ -46,12 +46,7 @@ impl Frontend {
                 question_id,
                 answer,
             } => self.draft_form(id, &key, &question_id, &answer),
-            FrontendCommand::SetDraft { chat, text } => match chat {
-                Some(chat) if !self.is_selected(Some(&chat)) => {
-                    self.keep_draft(id, &Uri::from(chat), text);
-                }
-                _ => self.set_draft(id, text),
-            },
+            FrontendCommand::SetDraft { chat, text } => self.share_draft(id, chat, text),
             FrontendCommand::SetModel { model } => self.set_model(id, &model),
             FrontendCommand::QueueEdit { key, text } => self.edit_queued(id, &key, text),
             FrontendCommand::QueueRemove { key } => self.remove_queued(id, &key),
@@ -66,6 +61,11 @@ impl Frontend {
             FrontendCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
             FrontendCommand::CloseDiff {} => self.close_diff(id),
             FrontendCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
+            FrontendCommand::EditRows {
+                before,
+                after,
+                start,
+            } => self.read_edit(id, [before, after].map(|uri| uri.map(Uri::from)), start),
             FrontendCommand::FindHunk { row, forward } => self.find_hunk(id, row, forward),
             FrontendCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
             FrontendCommand::Operation {
@@ -78,13 +78,15 @@ impl Frontend {
                 archived,
                 utc_offset_minutes,
             } => {
-                self.filter = SessionFilter {
-                    text,
-                    group: to_grouping(group, utc_offset_minutes),
-                    archived,
-                };
-                self.dirty.sessions = true;
-                self.done(id);
+                let group = to_grouping(group, utc_offset_minutes);
+                self.filter_sessions(
+                    id,
+                    SessionFilter {
+                        text,
+                        group,
+                        archived,
+                    },
+                );
             }
             FrontendCommand::OlderTurns {} => self.fetch_older_turns(id),
             FrontendCommand::Completions { text, cursor } => {
@@ -107,6 +109,21 @@ impl Frontend {
             FrontendCommand::Customization(command) => self.execute_customization(id, command),
             FrontendCommand::App(command) => self.execute_app(id, command),
         }
+    }
+
+    fn share_draft(&mut self, id: u64, chat: Option<String>, text: String) {
+        match chat {
+            Some(chat) if !self.is_selected(Some(&chat)) => {
+                self.keep_draft(id, &Uri::from(chat), text);
+            }
+            _ => self.set_draft(id, text),
+        }
+    }
+
+    fn filter_sessions(&mut self, id: u64, filter: SessionFilter) {
+        self.filter = filter;
+        self.dirty.sessions = true;
+        self.done(id);
     }
 
     /// Returns `true` if a chat is the selected one. Commands without a chat mean that one.

@@ -1,18 +1,19 @@
 //! The creation of sessions: their settings, their first message, and copies of other sessions.
 
-use agenthost_client::ClientResponse;
-use agenthost_protocol::chat::Attachment;
+use agenthost_client::{ClientResponse, EngineError, MAX_MESSAGE_BYTES};
+use agenthost_protocol::chat::{Attachment, Message};
 use agenthost_protocol::session::{
     CreateSessionParams, ResolveSessionConfigParams, SessionConfigState, SessionLifecycle,
 };
 use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
 use agenthost_protocol::wire::{Object, Wire};
 use agenthost_view::composer::choice_rows;
+use agenthost_view::location::path_of;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Frontend;
-use super::chat::to_attachment;
+use super::chat::{to_attachment, to_message};
 use super::responses::{RequestError, ResponsePurpose, decode, encode};
 use super::sessions::folder_uri;
 use crate::input::{NewChatSource, SessionCommand};
@@ -31,6 +32,19 @@ pub(super) struct MessageDraft {
 }
 
 impl MessageDraft {
+    /// Returns the size of the message, without what its encoding adds.
+    fn bytes(&self) -> usize {
+        let files = self.attachments.iter().map(|file| match file {
+            Attachment::EmbeddedResource(file) => file.data.len(),
+            Attachment::Simple(_)
+            | Attachment::Resource(_)
+            | Attachment::Annotations(_)
+            | Attachment::Chat(_)
+            | Attachment::Unknown(_) => 0,
+        });
+        self.text.len() + files.sum::<usize>()
+    }
+
     fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
@@ -120,6 +134,13 @@ impl Frontend {
     }
 
     fn create_session(&mut self, id: u64, provider: &str, draft: MessageDraft) {
+        if draft.bytes() > MAX_MESSAGE_BYTES {
+            // The session would start without its message.
+            let error = EngineError::TooLarge {
+                bytes: draft.bytes(),
+            };
+            return self.fail(id, error.to_string());
+        }
         let name = self.new_session_name();
         let session = session_uri(&provider.into(), &name);
         let folder = draft.folder.as_deref();
@@ -199,10 +220,15 @@ impl Frontend {
         }
     }
 
-    /// Keeps the first message of a session that could not be created.
+    /// Keeps the first message of a session that could not be created. It becomes the draft of the
+    /// chat as well, so that another device can try again.
     fn keep_unsent(&mut self, at: usize) {
         if let Some(first) = self.first_messages.get_mut(at) {
             first.is_failed = true;
+            let (chat, draft) = (first.chat.clone(), first.draft.clone());
+            let message = to_message(draft.text, draft.attachments, draft.model);
+            self.dispatch_draft(&chat, Some(message));
+            self.send_pending();
         }
         let failed = self.first_messages.iter().filter(|first| first.is_failed);
         if failed.count() > MAX_UNSENT_MESSAGES {
@@ -227,7 +253,34 @@ impl Frontend {
 
     /// Returns the text of the first message of a session that could not be created.
     pub(super) fn unsent_text(&self, session: &Uri) -> Option<&str> {
-        self.unsent(session).map(|draft| draft.text.as_str())
+        match self.unsent(session) {
+            Some(draft) => Some(&draft.text),
+            None => self.shared_unsent(session).map(|draft| draft.text.as_str()),
+        }
+    }
+
+    /// Returns the first message of the selected session that another device has kept.
+    fn shared_unsent(&self, session: &Uri) -> Option<&Message> {
+        let state = self.session_state(session)?;
+        if state.lifecycle != SessionLifecycle::Failed || self.session.as_ref() != Some(session) {
+            return None;
+        }
+        self.chat_state()?.draft.as_deref()
+    }
+
+    /// Returns what [`Self::unsent`] returns on the device that has created the session.
+    fn shared_draft(&self, session: &Uri) -> Option<MessageDraft> {
+        let message = self.shared_unsent(session)?;
+        let state = self.session_state(session)?;
+        let folders = state.metadata.working_directories.iter().flatten();
+        let config = state.config.as_ref();
+        Some(MessageDraft {
+            text: message.text.clone(),
+            attachments: message.attachments.clone().unwrap_or_default(),
+            model: message.model.as_ref().map(|model| model.id.to_string()),
+            folder: folders.map(path_of).next(),
+            config: config.map_or_else(Object::new, |config| config.values.clone()),
+        })
     }
 
     fn unsent(&self, session: &Uri) -> Option<&MessageDraft> {
@@ -237,8 +290,9 @@ impl Frontend {
     }
 
     fn report_unsent(&mut self, id: u64, session: &Uri) {
-        let Some(draft) = self.unsent(session).cloned() else {
-            return self.fail(id, "this device has no message for the session".to_owned());
+        let own = self.unsent(session).cloned();
+        let Some(draft) = own.or_else(|| self.shared_draft(session)) else {
+            return self.fail(id, "the session has no message".to_owned());
         };
         let files = draft.attachments.iter().filter_map(|file| match file {
             Attachment::EmbeddedResource(file) => Some(UnsentFile {

@@ -14,8 +14,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Frontend;
 use super::apps::{to_app_reply, to_document};
+use super::edit_diffs::EditReading;
 use super::files::FileResponse;
 use super::new_session::MessageDraft;
+use super::races::RacedAction;
 use crate::effect::FrontendEffect;
 
 /// A command whose action waits for the confirmation of the host.
@@ -34,6 +36,8 @@ pub(super) struct PendingResult {
 pub(super) enum RejectionReport {
     /// A note, with the text of the user to be restored.
     Note { restored: Option<String> },
+    /// A note about what another client did first, if it did.
+    Race(RacedAction),
     /// The result of the command alone: the page shows it beside the input.
     CommandOnly,
 }
@@ -71,6 +75,8 @@ pub(super) enum ResponsePurpose {
     Ping,
     /// One side of the open diff.
     DiffSide { reading: u64, is_after: bool },
+    /// One side of an edit that waits for approval.
+    EditSide(Box<EditReading>),
     /// A file of the code that the user reviews.
     CodeFile { revision: u64, index: usize },
     /// A token that the user sends.
@@ -99,6 +105,7 @@ impl ResponsePurpose {
             | ResponsePurpose::OpenApp { command, .. }
             | ResponsePurpose::AppRequest { command }
             | ResponsePurpose::Reply { command, .. } => Some(*command),
+            ResponsePurpose::EditSide(reading) => Some(reading.command),
             ResponsePurpose::File(purpose) => purpose.command(),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
@@ -121,6 +128,7 @@ impl ResponsePurpose {
             | ResponsePurpose::CodeFile { .. }
             | ResponsePurpose::SignIn { .. }
             | ResponsePurpose::SignOut { .. }
+            | ResponsePurpose::EditSide(_)
             | ResponsePurpose::DiffSide { .. } => false,
         }
     }
@@ -204,6 +212,7 @@ impl Frontend {
             ResponsePurpose::SignOut { command, resource } => {
                 self.finish_token(command, &resource, false, response);
             }
+            ResponsePurpose::EditSide(reading) => self.add_edit_side(*reading, response),
             ResponsePurpose::DiffSide { reading, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
                 self.changes.add_side(reading, is_after, outcome);

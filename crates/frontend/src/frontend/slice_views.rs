@@ -25,6 +25,9 @@ use super::Frontend;
 use super::slices::{KeyedPatch, ShownTimeline, SliceCache, patch_of};
 use crate::effect::SlicePatch;
 
+/// The setting with the reason for which the host can't store changes.
+const STORAGE_PROBLEM_SETTING: &str = "storageProblem";
+
 /// Folders that are offered for a new session.
 const MAX_FOLDERS: usize = 50;
 
@@ -56,6 +59,9 @@ struct HostView<'a> {
     /// Scope of this device, unless it may do everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<&'a str>,
+    /// Reason for which the host can't store changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_problem: Option<String>,
     agents: Vec<AgentChoice<'a>>,
     folders: Vec<String>,
 }
@@ -171,9 +177,17 @@ impl Frontend {
             host_version: self.host.version.as_deref(),
             home: self.host.home.as_ref().map(path_of),
             scope: self.host.scope.as_deref(),
+            storage_problem: self.storage_problem(),
             agents: agents.collect(),
             folders: recent_folders(sessions, MAX_FOLDERS),
         }
+    }
+
+    /// Returns the reason for which the host can't store changes, if it can't.
+    fn storage_problem(&self) -> Option<String> {
+        let config = self.root_state()?.config.as_ref()?;
+        let problem = config.values.get(STORAGE_PROBLEM_SETTING)?;
+        problem.as_str().map(visible_order)
     }
 
     pub(super) fn draw_chat(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {

@@ -48,6 +48,15 @@ pub struct NoteRow {
 }
 
 impl NoteRow {
+    pub(super) fn info(id: String, text: String) -> Self {
+        NoteRow {
+            id,
+            tone: "info",
+            text,
+            restored: None,
+        }
+    }
+
     pub(super) fn error(id: String, text: String, restored: Option<String>) -> Self {
         NoteRow {
             id,

@@ -16,6 +16,7 @@ mod customizations;
 mod drafts;
 mod link;
 mod new_session;
+mod races;
 mod saved_state;
 mod scope;
 mod settings;
@@ -367,7 +368,10 @@ fn an_approval_is_answered_with_the_option_of_the_agent() {
     );
     page.done.clear();
     page.command(json!({"op": "answerApproval", "key": key, "optionId": "no", "approve": false}));
-    assert_eq!(page.done[0]["error"], "this request was already answered");
+    assert_eq!(
+        page.done[0]["error"],
+        "another device has answered this already"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::uri::Uri;
 
 use super::Frontend;
+use super::races::{RaceOutcome, RacedAction};
 use super::responses::{PendingResult, RejectionReport};
 use super::slices::DirtySlices;
 
@@ -122,13 +123,29 @@ impl Frontend {
                 report,
                 unmirrored,
             }),
-            Some(Err(error)) => self.fail(id, error.to_string()),
+            Some(Err(error)) => self.report_undispatched(id, report, error.to_string()),
             None => self.fail(id, NO_CONNECTION.to_owned()),
         }
         self.mark_channel(&channel.clone());
         // The page may be closed before there is a connection.
         if !self.link.is_live() {
             self.save_now();
+        }
+    }
+
+    /// Reports an action that could not be sent. A command of the frontend itself has no caller
+    /// that still has the text of the user, so the text is in a note.
+    fn report_undispatched(&mut self, id: u64, report: RejectionReport, reason: String) {
+        let restored = match report {
+            RejectionReport::Note { restored } => restored,
+            RejectionReport::Race(RacedAction::Message(message)) => Some(message.text),
+            RejectionReport::Race(RacedAction::Answer(_) | RacedAction::Turn { .. })
+            | RejectionReport::CommandOnly => None,
+        };
+        if id == 0 && restored.is_some() {
+            self.add_note(reason, restored);
+        } else {
+            self.fail(id, reason);
         }
     }
 
@@ -145,20 +162,30 @@ impl Frontend {
         };
         let result = self.results.swap_remove(position);
         self.finish_review(client_seq, reason.is_none());
+        match reason {
+            None => self.done(result.command),
+            Some(reason) => self.report_rejection(result.command, result.report, reason),
+        }
+        // After the report, which needs the state of the channel.
         if let Some(channel) = &result.unmirrored {
             self.leave_channel(channel);
         }
-        match reason {
-            None => self.done(result.command),
-            Some(reason) => {
-                match result.report {
-                    RejectionReport::Note { restored } => self.add_note(reason.clone(), restored),
-                    RejectionReport::CommandOnly => {}
-                }
-                self.fail(result.command, reason);
-            }
-        }
         true
+    }
+
+    fn report_rejection(&mut self, command: u64, report: RejectionReport, reason: String) {
+        let restored = match report {
+            RejectionReport::CommandOnly => return self.fail(command, reason),
+            RejectionReport::Note { restored } => restored,
+            RejectionReport::Race(raced) => match self.resolve_race(command, raced) {
+                RaceOutcome::Settled => return self.done(command),
+                RaceOutcome::Lost(text) => return self.fail(command, text),
+                RaceOutcome::Retried => return,
+                RaceOutcome::Rejected(restored) => restored,
+            },
+        };
+        self.add_note(reason.clone(), restored);
+        self.fail(command, reason);
     }
 
     /// Fails the commands whose actions the engine does not send again after a lost connection.
@@ -170,7 +197,15 @@ impl Frontend {
         self.results = kept;
         let lost: Vec<PendingResult> = lost;
         for result in lost {
-            if let RejectionReport::Note { restored } = result.report {
+            let restored = match result.report {
+                RejectionReport::Note { restored } => Some(restored),
+                RejectionReport::Race(RacedAction::Message(message)) => Some(Some(message.text)),
+                RejectionReport::Race(RacedAction::Answer(_) | RacedAction::Turn { .. }) => {
+                    Some(None)
+                }
+                RejectionReport::CommandOnly => None,
+            };
+            if let Some(restored) = restored {
                 self.add_note(UNKNOWN_OUTCOME.to_owned(), restored);
             }
             self.fail(result.command, UNKNOWN_OUTCOME.to_owned());

@@ -132,10 +132,16 @@ impl DeviceDirectory {
         Ok(found.filter(|device| !device.is_expired(now_ms)))
     }
 
-    /// Adds a device. Expired devices are removed.
-    pub(crate) fn add(&self, device: PairedDevice, now_ms: u64) -> io::Result<()> {
+    /// Adds a device. Expired devices, and the device `replaced`, are removed.
+    pub(crate) fn add(
+        &self,
+        device: PairedDevice,
+        replaced: Option<&str>,
+        now_ms: u64,
+    ) -> io::Result<()> {
         self.change_devices(|devices| {
-            devices.retain(|other| !other.is_expired(now_ms));
+            devices
+                .retain(|other| !other.is_expired(now_ms) && Some(other.id.as_str()) != replaced);
             if devices.len() >= MAX_DEVICES {
                 let oldest = devices.iter().enumerate();
                 let oldest = oldest.min_by_key(|(_, other)| other.last_seen_at);

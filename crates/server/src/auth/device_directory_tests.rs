@@ -12,8 +12,8 @@ fn a_device_is_found_by_its_secret_until_it_is_revoked() {
     let devices = open(&directory);
     let (phone, phone_secret) = PairedDevice::create("phone", AccessScope::Read, 1).unwrap();
     let (desk, desk_secret) = PairedDevice::create("desk", AccessScope::Terminal, 2).unwrap();
-    devices.add(phone.clone(), 1).unwrap();
-    devices.add(desk.clone(), 2).unwrap();
+    devices.add(phone.clone(), None, 1).unwrap();
+    devices.add(desk.clone(), None, 2).unwrap();
     // Another host on the same directory knows them, too.
     let devices = open(&directory);
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_device_expires_without_a_renewal() {
     let directory = tempfile::tempdir().unwrap();
     let devices = open(&directory);
     let (phone, secret) = PairedDevice::create("phone", AccessScope::Read, 1).unwrap();
-    devices.add(phone.clone(), 1).unwrap();
+    devices.add(phone.clone(), None, 1).unwrap();
     let find = |now| devices.find_device(&secret, now).unwrap().is_some();
     assert!(find(COOKIE_LIFETIME_MS));
     assert!(!find(COOKIE_LIFETIME_MS + 1));
@@ -58,7 +58,7 @@ fn files_are_private_and_have_no_secret() {
     let (phone, secret) = PairedDevice::create("a\u{202e}\nb", AccessScope::Read, 1).unwrap();
     assert_eq!(phone.name, "a b");
     assert_eq!(secret.len(), 64);
-    devices.add(phone, 1).unwrap();
+    devices.add(phone, None, 1).unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     let file = devices.path().join(DEVICES_FILE);
     assert_eq!(mode(&file), 0o600);
@@ -73,7 +73,7 @@ fn a_malformed_file_is_an_error_and_stays() {
     private_file::replace(&devices.path().join(DEVICES_FILE), b"[{").unwrap();
     assert!(devices.find_device("secret", 1).is_err());
     let (phone, _) = PairedDevice::create("phone", AccessScope::Read, 1).unwrap();
-    assert!(devices.add(phone, 1).is_err());
+    assert!(devices.add(phone, None, 1).is_err());
     let text = std::fs::read_to_string(devices.path().join(DEVICES_FILE)).unwrap();
     assert_eq!(text, "[{");
 }
@@ -86,7 +86,7 @@ fn the_number_of_devices_is_limited() {
     for now in 0..=MAX_DEVICES as u64 {
         let (device, _) = PairedDevice::create("d", AccessScope::Read, now).unwrap();
         ids.push(device.id.clone());
-        devices.add(device, now).unwrap();
+        devices.add(device, None, now).unwrap();
     }
     let left: Vec<_> = devices.read_devices().unwrap();
     let left: Vec<_> = left.into_iter().map(|device| device.id).collect();

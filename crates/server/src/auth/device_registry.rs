@@ -104,11 +104,13 @@ impl DeviceRegistry {
         })
     }
 
-    /// Pairs a device that presents a code. Returns it with the secret for its cookie.
+    /// Pairs a device that presents a code. Returns it with the secret for its cookie. The device
+    /// `replaced`, whose cookie the new one overwrites, is removed.
     pub(crate) fn pair(
         &self,
         code: &str,
         name: Option<&str>,
+        replaced: Option<&str>,
         now_ms: u64,
     ) -> Result<(PairedDevice, String), PairingError> {
         // The lock orders attempts, so that concurrent ones are counted as well.
@@ -128,7 +130,7 @@ impl DeviceRegistry {
         attempts.reset();
         let name = open.name.as_deref().or(name).unwrap_or(UNNAMED_DEVICE);
         let (device, secret) = PairedDevice::create(name, open.scope, now_ms)?;
-        self.directory.add(device.clone(), now_ms)?;
+        self.directory.add(device.clone(), replaced, now_ms)?;
         self.reload();
         Ok((device, secret))
     }

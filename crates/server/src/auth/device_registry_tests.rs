@@ -33,15 +33,15 @@ impl Setup {
 fn a_code_pairs_one_device() {
     let setup = setup();
     let code = setup.code(Some("phone"), 1);
-    let (device, secret) = setup.registry.pair(&code, Some("mine"), 2).unwrap();
+    let (device, secret) = setup.registry.pair(&code, Some("mine"), None, 2).unwrap();
     assert_eq!(device.name, "phone");
     let found = setup.registry.authenticate(&secret, 3).unwrap().unwrap();
     assert_eq!(found.device, device);
     assert!(!found.needs_renewal);
-    let again = setup.registry.pair(&code, None, 4).unwrap_err();
+    let again = setup.registry.pair(&code, None, None, 4).unwrap_err();
     assert!(matches!(again, PairingError::WrongCode), "{again}");
     let code = setup.code(None, 5);
-    let (device, _) = setup.registry.pair(&code, Some("mine"), 6).unwrap();
+    let (device, _) = setup.registry.pair(&code, Some("mine"), None, 6).unwrap();
     assert_eq!(device.name, "mine");
 }
 
@@ -50,10 +50,13 @@ fn five_wrong_codes_void_all_codes_and_lock() {
     let setup = setup();
     let code = setup.code(None, 1);
     for _ in 0..MAX_FAILURES {
-        let wrong = setup.registry.pair("0000-0000", None, 10).unwrap_err();
+        let wrong = setup
+            .registry
+            .pair("0000-0000", None, None, 10)
+            .unwrap_err();
         assert!(matches!(wrong, PairingError::WrongCode), "{wrong}");
     }
-    let locked = setup.registry.pair(&code, None, 10).unwrap_err();
+    let locked = setup.registry.pair(&code, None, None, 10).unwrap_err();
     assert!(
         matches!(
             locked,
@@ -63,17 +66,25 @@ fn five_wrong_codes_void_all_codes_and_lock() {
         ),
         "{locked:?}"
     );
-    let void = setup.registry.pair(&code, None, 10 + LOCK_MS).unwrap_err();
+    let void = setup
+        .registry
+        .pair(&code, None, None, 10 + LOCK_MS)
+        .unwrap_err();
     assert!(matches!(void, PairingError::WrongCode), "{void}");
     let fresh = setup.code(None, 10 + LOCK_MS);
-    assert!(setup.registry.pair(&fresh, None, 11 + LOCK_MS).is_ok());
+    assert!(
+        setup
+            .registry
+            .pair(&fresh, None, None, 11 + LOCK_MS)
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_cookie_is_renewed_after_a_day() {
     let setup = setup();
     let code = setup.code(None, 1);
-    let (device, secret) = setup.registry.pair(&code, None, 1).unwrap();
+    let (device, secret) = setup.registry.pair(&code, None, None, 1).unwrap();
     let day = COOKIE_RENEWAL_MS;
     let find = |now| setup.registry.authenticate(&secret, now).unwrap().unwrap();
     assert!(!find(day).needs_renewal);
@@ -89,9 +100,9 @@ async fn another_process_revokes_a_device() {
     let setup = setup();
     let _watch = setup.registry.watch().unwrap();
     let code = setup.code(None, 1);
-    let (phone, secret) = setup.registry.pair(&code, None, 1).unwrap();
+    let (phone, secret) = setup.registry.pair(&code, None, None, 1).unwrap();
     let code = setup.code(None, 1);
-    let (desk, _) = setup.registry.pair(&code, None, 1).unwrap();
+    let (desk, _) = setup.registry.pair(&code, None, None, 1).unwrap();
     let mut revoked = setup.registry.revocation_signal(&phone.id);
     let mut kept = setup.registry.revocation_signal(&desk.id);
     // Another process has its own registry, or none.
@@ -103,4 +114,21 @@ async fn another_process_revokes_a_device() {
     assert!(setup.registry.authenticate(&secret, 2).unwrap().is_none());
     let elapsed = tokio::time::timeout(std::time::Duration::from_millis(50), kept.wait()).await;
     assert!(elapsed.is_err());
+}
+
+#[test]
+fn a_device_that_is_paired_again_replaces_the_one_before() {
+    let setup = setup();
+    let code = setup.code(Some("old"), 1);
+    let (old, old_secret) = setup.registry.pair(&code, None, None, 1).unwrap();
+    let wrong = setup.registry.pair("0000-0000", None, Some(&old.id), 2);
+    assert!(wrong.is_err());
+    let find = |secret: &str| setup.registry.authenticate(secret, 3).unwrap().is_some();
+    assert!(find(&old_secret), "a wrong code removes nothing");
+    let code = setup.code(Some("new"), 2);
+    let (_, secret) = setup.registry.pair(&code, None, Some(&old.id), 2).unwrap();
+    assert!(find(&secret));
+    assert!(!find(&old_secret));
+    let ids = setup.registry.watch_ids();
+    assert!(!ids.borrow().contains(&old.id));
 }

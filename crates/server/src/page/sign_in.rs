@@ -22,7 +22,8 @@ struct PairingBody {
     name: Option<String>,
 }
 
-/// Handles `POST /pair`: exchanges a one-time code for the cookie of a new device.
+/// Handles `POST /pair`: exchanges a one-time code for the cookie of a new device. The new cookie
+/// replaces that of a device which the browser was before, so that device is removed.
 pub(crate) async fn pair(
     State(state): State<HttpState>,
     headers: HeaderMap,
@@ -39,9 +40,12 @@ pub(crate) async fn pair(
         let reason = "expected a JSON object with `code` and optionally `name`\n";
         return (StatusCode::BAD_REQUEST, reason).into_response();
     };
+    let before = state.find_device(&headers).await;
+    let before = before.map(|(_, found)| found.device.id);
     let devices = state.devices.clone();
     let paired = tokio::task::spawn_blocking(move || {
-        devices.pair(&body.code, body.name.as_deref(), now_ms())
+        let name = body.name.as_deref();
+        devices.pair(&body.code, name, before.as_deref(), now_ms())
     });
     match paired.await {
         Ok(Ok((device, secret))) => {

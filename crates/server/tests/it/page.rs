@@ -404,6 +404,22 @@ async fn only_the_page_itself_can_pair() {
 }
 
 #[tokio::test]
+async fn pairing_again_replaces_the_device_of_the_browser() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let before = pair(&server, directory.path(), AccessScope::Terminal).await;
+    let body = json!({"code": code(directory.path(), AccessScope::Read), "name": "phone"});
+    let headers = [origin(&server), format!("Cookie: {before}")];
+    let answer = post(&server, "/pair", &headers, &body.to_string()).await;
+    assert_eq!(answer.status, 204);
+    assert_eq!(open_own(&server, &before).await.err(), Some(401));
+    assert!(open_own(&server, &answer.cookie()).await.is_ok());
+    let devices = DeviceDirectory::open(directory.path()).unwrap();
+    assert_eq!(devices.read_devices().unwrap().len(), 1);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_cookie_opens_a_socket_only_for_the_page() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());

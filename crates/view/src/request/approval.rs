@@ -11,15 +11,20 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Json, Limits};
 
+use super::parameters::parameter_lines;
 use super::{
     ApprovalCard, ApprovalPhase, RequestOption, RequestOptionKind, RequestScope, call_key,
 };
 use crate::file_edit::EditSummary;
+use crate::markdown::MarkdownBlock;
 use crate::title::{blocks_of, plain_title};
 use crate::visible_text::{visible_label, visible_prose, visible_text};
 
 /// Maximum number of characters of the label of an option.
 const MAX_OPTION_CHARS: usize = 300;
+
+/// The `_meta` key of a call whose request is longer than the message of the host.
+const TRUNCATED_META_KEY: &str = "agenthost.truncated";
 
 /// Label of an approval that applies once, if the agent has no options.
 const ALLOW_LABEL: &str = "Allow once";
@@ -75,7 +80,7 @@ impl ApprovalCard {
             card.title = plain_title(&visible_message(title));
         }
         (card.risk, card.safety) = risk_of(question.risk_assessment.as_ref());
-        card.edits = edits_of(question.edits.as_ref());
+        card.set_edits(edits_of(question.edits.as_ref()));
         card.options = options_of(question.options.as_deref().unwrap_or_default());
         card.editable = question.editable == Some(true);
         card
@@ -100,7 +105,7 @@ impl ApprovalCard {
             | ToolResultContent::Subagent(_)
             | ToolResultContent::Unknown(_) => None,
         });
-        card.edits = edits.collect();
+        card.set_edits(edits.collect());
         card.output = output_of(&call.result);
         card.phase = ApprovalPhase::Result;
         card
@@ -130,6 +135,7 @@ impl ApprovalCard {
             command,
             input: text,
             source: input.command.or(input.text).filter(|_| is_changed),
+            parameters: parameter_lines(head, scope.folder.as_deref()),
             input_uri: input.uri,
             output: None,
             folder: scope.folder.clone(),
@@ -137,11 +143,41 @@ impl ApprovalCard {
             risk: None,
             safety: None,
             edits: Vec::new(),
+            truncated: is_truncated(head),
             options: options_of(&[]),
             phase: ApprovalPhase::Call,
             editable: false,
         }
     }
+
+    /// Sets the edits. Clients show them whole, so the previews of their diffs in the description
+    /// are dropped, and it does not matter if those are truncated.
+    fn set_edits(&mut self, edits: Vec<EditSummary>) {
+        if !edits.is_empty() {
+            self.truncated = false;
+            self.details.retain(|block| !is_preview(block, &edits));
+        }
+        self.edits = edits;
+    }
+}
+
+/// Returns `true` if the message of the host does not have all of the request.
+fn is_truncated(head: &ToolCallHead) -> bool {
+    let meta = head.meta.as_ref();
+    let mark = meta.and_then(|meta| meta.get(TRUNCATED_META_KEY));
+    mark.and_then(Json::as_bool) == Some(true)
+}
+
+/// Returns `true` for the diff of an edit as the host describes it.
+fn is_preview(block: &MarkdownBlock, edits: &[EditSummary]) -> bool {
+    let MarkdownBlock::Code { language, text, .. } = block else {
+        return false;
+    };
+    let mut lines = text.lines();
+    let is_old = lines.next().is_some_and(|line| line.starts_with("--- "));
+    let path = lines.next().and_then(|line| line.strip_prefix("+++ "));
+    let is_edited = |path: &str| edits.iter().any(|edit| edit.path.ends_with(path));
+    language.as_deref() == Some("diff") && is_old && path.is_some_and(is_edited)
 }
 
 /// Returns a text with its hidden characters escaped: the user decides upon what it says.

@@ -10,14 +10,14 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::wire::Json;
 
-use super::TimelineContext;
 use super::plan::plan_entries;
 use super::row::{CallContent, CallDecision, CallOutcome, CallStatus, RowBody, ToolCallRow};
+use super::{MAX_CLIENT_NAME_CHARS, TimelineContext};
 use crate::file_edit::EditSummary;
 use crate::mcp_app::app_of_call;
 use crate::request::{RequestCard, call_input};
 use crate::title::plain_title;
-use crate::visible_text::{visible_order, visible_text};
+use crate::visible_text::{visible_label, visible_order, visible_text};
 
 /// The `_meta` key of a tool call for the client that answered its request: a name, or an object
 /// with `name` and `clientId`.
@@ -81,7 +81,7 @@ pub(crate) fn answering_client(meta: Option<&Meta>) -> Option<String> {
     let client = meta?.get(ANSWERED_BY_META_KEY)?;
     let name = client.get("name").or_else(|| client.get("clientId"));
     let name = name.unwrap_or(client).as_str()?;
-    (!name.is_empty()).then(|| name.to_owned())
+    (!name.is_empty()).then(|| visible_label(name, MAX_CLIENT_NAME_CHARS))
 }
 
 /// Returns the id of the client that answered the request of a tool call.
@@ -98,7 +98,7 @@ fn plain_row(head: &ToolCallHead, context: &TimelineContext) -> ToolCallRow {
     };
     let contributor = contributor.map(|id| {
         let name = context.contributors.get(id);
-        name.map_or_else(|| id.to_owned(), String::clone)
+        visible_order(name.map_or(id, String::as_str))
     });
     let app = app_of_call(head).filter(|(_, server)| context.app_servers.contains(*server));
     ToolCallRow {

@@ -26,6 +26,16 @@ pub(super) enum DisplayStage {
     Running,
 }
 
+/// The `_meta` key of a call whose permission request has more text than its message.
+pub(super) const TRUNCATED_META_KEY: &str = "agenthost.truncated";
+
+/// The message of a permission request.
+pub(super) struct PermissionMessage {
+    pub(super) text: MaybeMarkdown,
+    /// `true` if the message does not have all of the request.
+    pub(super) is_truncated: bool,
+}
+
 impl TrackedCall {
     /// Returns `true` if the call is shown as a command: it executes something, or has a
     /// terminal.
@@ -64,14 +74,27 @@ impl TrackedCall {
 
     /// Returns the message of a permission request: the title or the whole command, the diffs,
     /// and the text of the request.
-    pub(super) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
+    pub(super) fn permission_message(&self, terminals: &CallTerminals) -> PermissionMessage {
         let mut parts = vec![match self.command_line() {
             Some(line) => line.invocation().as_str().to_owned(),
             None => escape_title(&self.title()),
         }];
-        parts.extend(content::diff_blocks(&self.content, &terminals.folder));
+        let diffs = content::message_diffs(&self.content, &terminals.folder);
+        parts.extend(diffs.blocks);
+        if diffs.omitted_lines > 0 {
+            parts.push(format!(
+                "{} more lines of the changes are not shown here.",
+                diffs.omitted_lines
+            ));
+        }
         parts.extend(self.permission_prompt.text().map(str::to_owned));
-        MaybeMarkdown::Markdown(parts.join("\n\n"))
+        if self.permission_prompt.is_truncated() {
+            parts.push("The rest of this text is not shown here.".to_owned());
+        }
+        PermissionMessage {
+            text: MaybeMarkdown::Markdown(parts.join("\n\n")),
+            is_truncated: diffs.omitted_lines > 0 || self.permission_prompt.is_truncated(),
+        }
     }
 
     /// Returns the arguments as text. Clients show the result of a call only below its
@@ -96,6 +119,7 @@ impl TrackedCall {
         meta.remove("toolKind");
         meta.remove(RAW_INPUT_META_KEY);
         meta.remove(APP_META_KEY);
+        meta.remove(TRUNCATED_META_KEY);
         if let Some(kind) = self.kind {
             meta.insert("kind".to_owned(), json!(kind));
         }

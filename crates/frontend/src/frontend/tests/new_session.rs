@@ -278,3 +278,49 @@ fn archived_sessions_are_listed_on_request() {
     }));
     assert_eq!(slice(&page.frame(), "sessions")["order"], json!([SESSION]));
 }
+
+#[test]
+fn another_device_can_try_a_failed_session_again() {
+    let mut page = Page::open();
+    page.sent.clear();
+    fail(&mut page);
+    // The device that has created the session shares the message as the draft of the chat.
+    let shared = page
+        .sent
+        .iter()
+        .find(|message| message["method"] == "dispatchAction");
+    let action = shared.unwrap()["params"]["action"].clone();
+    assert_eq!(action["type"], "chat/draftChanged");
+    assert_eq!(action["draft"]["text"], "hello");
+    let mut other = Page::open();
+    other.command(json!({"op": "selectSession", "session": SESSION}));
+    let mut state = session("failed");
+    state["creationError"] = json!({"errorType": "git", "message": "no commit"});
+    state["workingDirectories"] = json!(["file:///w"]);
+    state["config"] = json!({"schema": {"type": "object", "properties": {}}, "values": {"isolation": "worktree"}});
+    subscribe(&mut other, &state);
+    let mut chat = chat(&json!([]));
+    chat["draft"] = action["draft"].clone();
+    subscribe(&mut other, &chat);
+    let patches = other.frame();
+    assert_eq!(slice(&patches, "chat")["value"]["unsent"], "hello");
+    other.command(json!({"op": "session.unsent", "session": SESSION}));
+    let message = json!({
+        "text": "hello", "folder": "/w", "config": {"isolation": "worktree"},
+        "attachments": [{"name": "a.png", "contentType": "image/png", "data": "AA=="}],
+    });
+    assert_eq!(other.done.last().unwrap()["value"], message);
+}
+
+#[test]
+fn a_session_is_not_created_for_a_message_that_hosts_do_not_accept() {
+    let mut page = Page::open();
+    page.done.clear();
+    page.command(json!({
+        "op": "session.create", "provider": "shell", "config": {}, "attachments": [],
+        "text": "x".repeat(17 * 1024 * 1024),
+    }));
+    let error = page.done[0]["error"].as_str().unwrap();
+    assert!(error.starts_with("the message has 17 MB"), "{error}");
+    assert_eq!(page.sent, Vec::<Value>::new());
+}

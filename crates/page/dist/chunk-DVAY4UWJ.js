@@ -1,1 +1,0 @@
-import{a}from"./chunk-7PY7HBCN.js";import"./chunk-H6TSGSRQ.js";import"./chunk-NWSKHRUH.js";import"./chunk-OKHEOOL4.js";import"./chunk-2M5BLLQ7.js";import"./chunk-GU7NKLZ7.js";import"./chunk-HHR7XNBS.js";export{a as default};

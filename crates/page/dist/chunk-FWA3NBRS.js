@@ -1,1 +1,0 @@
-import{f as e}from"./chunk-HHR7XNBS.js";e();

@@ -1,1 +1,0 @@
-function n(o){let e=document.activeElement;return o.showModal(),()=>{queueMicrotask(()=>{(document.activeElement===null||document.activeElement===document.body)&&e instanceof HTMLElement&&e.isConnected&&e.focus()})}}export{n as a};

@@ -1,0 +1,1 @@
+import{f as e}from"./chunk-F6YPHNYD.js";e();
