@@ -159,7 +159,7 @@ impl ScreenModel {
             self.home = client.host_description().1;
         }
         if changed.link || changed.sessions || changed.panels {
-            self.storage_problem = client.storage_problem().map(str::to_owned);
+            self.storage_problem = client.storage_problem();
         }
         if changed.chat || changed.sessions {
             self.refresh_chat(client);

@@ -25,9 +25,6 @@ use super::Frontend;
 use super::slices::{KeyedPatch, ShownTimeline, SliceCache, patch_of};
 use crate::effect::SlicePatch;
 
-/// The setting with the reason for which the host can't store changes.
-const STORAGE_PROBLEM_SETTING: &str = "storageProblem";
-
 /// Folders that are offered for a new session.
 const MAX_FOLDERS: usize = 50;
 
@@ -181,13 +178,6 @@ impl Frontend {
             agents: agents.collect(),
             folders: recent_folders(sessions, MAX_FOLDERS),
         }
-    }
-
-    /// Returns the reason for which the host can't store changes, if it can't.
-    fn storage_problem(&self) -> Option<String> {
-        let config = self.root_state()?.config.as_ref()?;
-        let problem = config.values.get(STORAGE_PROBLEM_SETTING)?;
-        problem.as_str().map(visible_order)
     }
 
     pub(super) fn draw_chat(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {

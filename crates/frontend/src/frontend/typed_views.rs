@@ -24,6 +24,7 @@ use agenthost_view::session_list::{SessionList, recent_folders};
 use agenthost_view::terminals::{TerminalContext, TerminalRow};
 use agenthost_view::timeline::TimelineContext;
 use agenthost_view::usage_report::{UsageReport, UsageSource};
+use agenthost_view::visible_text::visible_order;
 
 use super::Frontend;
 use super::chats::RestoreView;
@@ -126,9 +127,10 @@ impl Frontend {
     }
 
     /// Returns the reason why the host can't store changes, if it can't.
-    pub fn storage_problem(&self) -> Option<&str> {
+    pub fn storage_problem(&self) -> Option<String> {
         let config = self.root_state()?.config.as_ref()?;
-        config.values.get(STORAGE_PROBLEM_KEY)?.as_str()
+        let problem = config.values.get(STORAGE_PROBLEM_KEY)?;
+        problem.as_str().map(visible_order)
     }
 
     /// Returns the selected session, and its state if it has arrived.
