@@ -282,7 +282,7 @@ impl HostLoop {
     pub(super) fn execute_on_driver(
         &mut self,
         effect: Effect,
-    ) -> Result<Result<Option<Input>, Effect>, StoreError> {
+    ) -> Result<Result<Option<Input>, Box<Effect>>, StoreError> {
         let store = &self.store;
         match &mut self.drivers {
             DriverHost::InProcess(drivers) => {
@@ -295,7 +295,7 @@ impl HostLoop {
             }
             DriverHost::Runner(exchange) => {
                 if !DriverCommand::is_for_driver(&effect) {
-                    return Ok(Err(effect));
+                    return Ok(Err(Box::new(effect)));
                 }
                 match exchange.staged.pop_front() {
                     Some(StagedCommand::Encoded(frame)) => exchange.link.send(frame),
