@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use super::HostLoop;
 use super::execute::read_environment;
 use crate::config::{PID_DIR, SCRATCH_DIR, ServerConfig};
-use crate::drivers::{DriverCommand, Drivers};
 use crate::runner::attachment;
 use crate::runner::frame::{FrameKind, encode_frame, encode_text};
 use crate::runner::link::{RunnerEvent, RunnerLink};
 use crate::server::ServeError;
+use crate::workers::drivers::{DriverCommand, Drivers};
 
 /// Starts drivers for a host.
 pub(crate) struct DriverLauncher {

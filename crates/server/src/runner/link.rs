@@ -13,9 +13,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::drivers::DriverInput;
 use crate::runner::RunnerError;
 use crate::runner::frame::{FrameKind, encode_frame, read_frame};
+use crate::workers::drivers::DriverInput;
 
 /// Capacity of the queue of inputs. While it is full, they stay in the runner.
 const INPUT_QUEUE: usize = 256;
