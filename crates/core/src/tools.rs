@@ -17,7 +17,7 @@ use hook_checks::HookChecks;
 #[serde(default)]
 pub(crate) struct ToolState {
     /// Calls that agents made through the gateway.
-    gateway_calls: GatewayCalls,
+    pub(crate) gateway_calls: GatewayCalls,
     /// Calls and approvals that wait for hooks.
     hook_checks: HookChecks,
 }

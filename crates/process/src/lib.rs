@@ -33,5 +33,6 @@ pub use group::{DeadlineStatus, GroupGuard, KillStep, ProcessGroup};
 pub use identity::{ProcessIdentity, own_user};
 pub use marker::{EnvMarker, MARKER_VARIABLE};
 pub use pid_file::{PidFile, kill_leftovers};
+pub use procfs::PROC_ROOT;
 pub use session::{LeaderState, OrphanPolicy, ProcessSession, TerminateSignal};
 pub use tail::StreamTail;

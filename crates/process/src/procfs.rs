@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use nix::unistd::Pid;
 
-const PROC_ROOT: &str = "/proc";
+/// The directory of procfs. Files in it show the memory and the environment of processes.
+pub const PROC_ROOT: &str = "/proc";
 
 /// Some fields of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
+use crate::connection::wire_log::WireLogConfig;
 use crate::page::PageAsset;
 use crate::runner::RunnerLaunch;
 use crate::transport::tls::TlsFiles;
-use crate::wire_log::WireLogConfig;
 use crate::workers::customization::CustomizationsConfig;
 
 /// The configuration that [`serve`](crate::serve) starts a server with.

@@ -4,6 +4,7 @@ pub(crate) mod message;
 pub(crate) mod pongs;
 pub(crate) mod rate_limit;
 pub(crate) mod salvage;
+pub(crate) mod wire_log;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,12 +26,12 @@ use crate::config::ServerLimits;
 use crate::connection::message::{LoopEvent, ReceivedMessage, decode_message};
 use crate::connection::pongs::{PongBudget, PongTimeout};
 use crate::connection::rate_limit::RateLimiter;
+use crate::connection::wire_log::{WireDirection, WireLog};
 use crate::delivery::encode;
 use crate::delivery::outbox::{
     CapacityNotify, CloseReason, OutboxReceiver, OutgoingMessage, outbox_channel,
 };
 use crate::legacy::CurrentVersionFlag;
-use crate::wire_log::{WireDirection, WireLog};
 
 /// Timeout for a client to read its remaining messages when the host closes the connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

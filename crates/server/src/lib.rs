@@ -11,27 +11,26 @@
 //! **Where to start.** `host_loop` is the loop; `connection` is the task of one connection,
 //! over a `transport`; `auth` decides which connections are accepted; `delivery` sends messages
 //! to clients; `page` serves the web page; `legacy` translates for clients of legacy versions;
-//! `workers` runs jobs that take time; `drivers` are agents and terminals, which `runner` keeps in a
-//! process of their own.
+//! `workers` runs jobs that take time; its `drivers` are agents and terminals, which `runner` keeps
+//! in a process of their own.
 
 mod auth;
 mod config;
 mod connection;
 mod delivery;
-mod drivers;
 mod host_loop;
 mod legacy;
 mod page;
 mod runner;
 mod server;
 mod transport;
-mod wire_log;
 mod workers;
 
 pub use agenthost_core::{AccessScope, FileAccess, GrantedRoot};
 pub use auth::device_directory::{DeviceDirectory, PairedDevice};
 pub use auth::pairing_code::{PairingCode, PairingRequest, create_pairing_code};
 pub use config::{ServerConfig, ServerLimits};
+pub use connection::wire_log::WireLogConfig;
 pub use page::PageAsset;
 pub use runner::{
     ReloadAgents, RunnerConfig, RunnerError, RunnerLaunch, end_runner, find_runner, run_runner,
@@ -39,5 +38,4 @@ pub use runner::{
 pub use server::agent_catalog::AgentReplacer;
 pub use server::{HOST_FILE, HostUsage, ServeError, Server, serve};
 pub use transport::tls::{TlsError, TlsFiles};
-pub use wire_log::WireLogConfig;
 pub use workers::customization::{CustomizationsConfig, PACKAGES_DIR, RelayProgram};

@@ -28,6 +28,7 @@ use crate::auth::device_directory::DeviceDirectory;
 use crate::auth::device_registry::{DeviceRegistry, DeviceWatch};
 use crate::config::ServerConfig;
 use crate::connection::ConnectionContext;
+use crate::connection::wire_log::WireLog;
 use crate::page::HttpState;
 use crate::page::files::PageFiles;
 use crate::server::agent_catalog::AgentReplacer;
@@ -38,7 +39,6 @@ use crate::transport::lines;
 use crate::transport::lines::UnixSocketListener;
 use crate::transport::tls::{CertificateStore, TlsError};
 use crate::transport::websocket;
-use crate::wire_log::WireLog;
 
 /// Capacity of the input queue of the loop. When it is full, senders wait: the messages of a
 /// client stay in its socket, those of an agent in its pipe.

@@ -6,6 +6,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod customization;
+pub(crate) mod drivers;
 pub(crate) mod files;
 pub(crate) mod search;
 pub(crate) mod terminals;

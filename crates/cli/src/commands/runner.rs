@@ -48,9 +48,6 @@ pub(crate) async fn run(arguments: RunnerArgs) -> anyhow::Result<ExitCode> {
     let builtin = config.agents.clone();
     let offered = settings.file.apply(&mut config)?;
     config.secrets.extend(arguments.protect);
-    // Agents must not read the memory or environment of the host through the runner. The process
-    // of the host changes.
-    config.secrets.push(PathBuf::from("/proc"));
     let mut reloader = AgentReloader::new(StartedWith {
         named_file: arguments.host.config.clone(),
         file: settings.file,

@@ -17,8 +17,8 @@ use crate::output;
 /// Stop the host
 ///
 /// Ends running turns with their agents and terminals, and asks first if there are any. Sessions,
-/// queued messages and drafts stay, and the next host continues with them. With `--keep`, agents and
-/// terminals go on without a host, and the next host continues the running turns.
+/// queued messages and drafts stay, and the next host continues with them. With `--keep`, agents
+/// and terminals go on without a host, and the next host continues the running turns.
 #[derive(clap::Args)]
 pub(crate) struct StopArgs {
     /// Stop without asking, also if turns are running
@@ -33,8 +33,8 @@ pub(crate) struct StopArgs {
 
 /// Restart the host that runs in the background
 ///
-/// Starts it with the same options and at the same address. Agents and terminals go on meanwhile, and
-/// the new host continues the running turns.
+/// Starts it with the same options and at the same address. Agents and terminals go on meanwhile,
+/// and the new host continues the running turns.
 #[derive(clap::Args)]
 pub(crate) struct RestartArgs {
     /// Restart without asking, also if turns would end
@@ -46,8 +46,8 @@ pub(crate) struct RestartArgs {
 
 /// Replace the host that runs in the background by another version
 ///
-/// Starts the host from another program file, with the same options and at the same address. Agents and
-/// terminals go on meanwhile, and the new host continues the running turns. If it is not ready
+/// Starts the host from another program file, with the same options and at the same address. Agents
+/// and terminals go on meanwhile, and the new host continues the running turns. If it is not ready
 /// within 10 seconds, the previous version starts again.
 #[derive(clap::Args)]
 pub(crate) struct UpgradeArgs {

@@ -29,7 +29,7 @@ use crate::tools::mcp::driver::{GatewayCallId, McpCommand};
 
 /// Time that an agent has to announce a call that it sent to the gateway. The announcement
 /// comes through the agent connection, and every unannounced call is delayed by this timeout.
-const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
+pub(crate) const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
 
 /// Maximum number of concurrent calls.
 const MAX_GATEWAY_CALLS: usize = 1_000;
@@ -40,7 +40,7 @@ const MAX_GATEWAY_CALLS: usize = 1_000;
 pub(crate) struct GatewayCalls {
     pending: BTreeMap<GatewayCallId, CallLocation>,
     /// Calls that agents have sent to the gateway and may still announce.
-    unannounced: BTreeMap<GatewayCallId, GatewayCall>,
+    pub(crate) unannounced: BTreeMap<GatewayCallId, GatewayCall>,
     /// Calls of active turns whose results were sent to the agents.
     answered: Vec<CallLocation>,
 }
@@ -112,18 +112,6 @@ impl Host {
     ) {
         if let Some(called) = self.tools.gateway_calls.unannounced.remove(&ticket) {
             self.match_or_begin_call(env, ticket, called, out);
-        }
-    }
-
-    /// Waits again for the announcements of calls, because the timers ended with an earlier
-    /// process of the host.
-    pub(crate) fn restart_announcement_timers(&self, out: &mut Effects) {
-        for call in self.tools.gateway_calls.unannounced.keys() {
-            let call = *call;
-            out.schedule(
-                ANNOUNCEMENT_TIMEOUT,
-                Input::CallAnnouncementTimedOut { call },
-            );
         }
     }
 

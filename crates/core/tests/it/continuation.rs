@@ -86,6 +86,15 @@ fn a_survey_is_repeated_and_its_held_events_are_kept() {
         - c2 subscribe s1.chat
         surveyed +made.txt
         "#,
-        expect![[""]],
+        expect![[r#"
+            takeover
+                changes s1: survey t1 All
+            surveyed +made.txt
+                c2: 13 s1.chat chat/toolCallStart {"displayName":"Changed files","turnId":"t1","toolCallId":"changes","_meta":{"kind":"edit"},"toolName":"changes"}
+                c2: 14 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"changes","invocationMessage":"Changed 1 file"}
+                c2: 15 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Changed 1 file","content":[{"type":"fileEdit","after":{"uri":"file:///w/made.txt","content":{"uri":"agenthost-content:/w/made.txt?after"}}}]},"turnId":"t1","toolCallId":"changes"}
+                c2: 16 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+                changes s1: mark after t1, chat since before t1
+        "#]],
     );
 }

@@ -69,6 +69,7 @@ impl InputBatch {
     pub(super) fn push_runner_event(&mut self, event: RunnerEvent) {
         match event {
             RunnerEvent::Input(number, input) => {
+                let input = *input;
                 self.push(LoopEvent::RunnerInput { number, input });
             }
             RunnerEvent::Lost(reason) => self.lost_runner = Some(reason),

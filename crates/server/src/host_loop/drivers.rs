@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use super::HostLoop;
 use super::execute::read_environment;
 use crate::config::{PID_DIR, SCRATCH_DIR, ServerConfig};
-use crate::drivers::{DriverCommand, Drivers};
 use crate::runner::attachment;
 use crate::runner::frame::{FrameKind, encode_frame, encode_text};
 use crate::runner::link::{RunnerEvent, RunnerLink};
 use crate::server::ServeError;
+use crate::workers::drivers::{DriverCommand, Drivers};
 
 /// Starts drivers for a host.
 pub(crate) struct DriverLauncher {
@@ -282,7 +282,7 @@ impl HostLoop {
     pub(super) fn execute_on_driver(
         &mut self,
         effect: Effect,
-    ) -> Result<Result<Option<Input>, Effect>, StoreError> {
+    ) -> Result<Result<Option<Input>, Box<Effect>>, StoreError> {
         let store = &self.store;
         match &mut self.drivers {
             DriverHost::InProcess(drivers) => {
@@ -295,7 +295,7 @@ impl HostLoop {
             }
             DriverHost::Runner(exchange) => {
                 if !DriverCommand::is_for_driver(&effect) {
-                    return Ok(Err(effect));
+                    return Ok(Err(Box::new(effect)));
                 }
                 match exchange.staged.pop_front() {
                     Some(StagedCommand::Encoded(frame)) => exchange.link.send(frame),

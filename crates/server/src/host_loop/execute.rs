@@ -25,7 +25,7 @@ impl HostLoop {
     fn route_effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
         let effect = match self.execute_on_driver(effect)? {
             Ok(input) => return Ok(input),
-            Err(effect) => effect,
+            Err(effect) => *effect,
         };
         let workers = &mut self.workers;
         match effect {

@@ -13,7 +13,8 @@ use agenthost_core::{ClientMessage, ConnectionId, Effects, Host, Input, StoreWri
 use agenthost_stdx::disk_space::StorageProblem;
 use agenthost_store::{AppendResult, RunnerProgress, StoreError};
 
-use super::{HostLoop, allow_no_space, now};
+use super::persistence::allow_no_space;
+use super::{HostLoop, now};
 
 /// Interval at which blocked storage is tried again.
 pub(super) const STORAGE_RETRY_INTERVAL: Duration = Duration::from_secs(1);

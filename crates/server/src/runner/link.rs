@@ -13,9 +13,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::drivers::DriverInput;
 use crate::runner::RunnerError;
 use crate::runner::frame::{FrameKind, encode_frame, read_frame};
+use crate::workers::drivers::DriverInput;
 
 /// Capacity of the queue of inputs. While it is full, they stay in the runner.
 const INPUT_QUEUE: usize = 256;
@@ -50,7 +50,7 @@ pub(crate) struct RunnerLink {
 #[derive(Debug)]
 pub(crate) enum RunnerEvent {
     /// An input of a driver, with its number.
-    Input(u64, Input),
+    Input(u64, Box<Input>),
     /// The runner has ended, or can't be used any more, for this reason.
     Lost(String),
 }
@@ -206,7 +206,7 @@ async fn pass_events(
                 }
                 last = Some(frame.number);
                 let input: DriverInput = frame.decode()?;
-                let event = RunnerEvent::Input(frame.number, input.into());
+                let event = RunnerEvent::Input(frame.number, Box::new(input.into()));
                 if events.send(event).await.is_err() {
                     return Ok("the host has stopped".to_owned());
                 }

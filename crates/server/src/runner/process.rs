@@ -9,7 +9,7 @@ use std::time::Duration;
 use agenthost_agents::Agent;
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent, QueryId};
 use agenthost_core::{ClientReadError, Input};
-use agenthost_process::{ProcessIdentity, kill_leftovers};
+use agenthost_process::{PROC_ROOT, ProcessIdentity, kill_leftovers};
 use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_socket;
 use agenthost_stdx::result::IgnoreResult;
@@ -21,13 +21,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval};
 
 use crate::config::{CONTENT_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
-use crate::drivers::{DriverCommand, DriverInput, Drivers};
 use crate::runner::RunnerError;
 use crate::runner::frame::{Frame, FrameKind, PROTOCOL, Welcome, encode_frame, encode_text};
 use crate::runner::host_link::{AcceptedHost, HostLink, accept_hosts};
 use crate::runner::input_buffer::InputBuffer;
 use crate::runner::record::RunnerRecord;
 use crate::server::ServeError;
+use crate::workers::drivers::{DriverCommand, DriverInput, Drivers};
 
 /// Capacity of the queue of inputs. While it is full, the drivers wait.
 const INPUT_QUEUE: usize = 256;
@@ -163,8 +163,12 @@ fn start_drivers(
     let path = config.data_directory.join(CONTENT_DIR);
     let contents = ContentStore::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
+    // Agents must not read the memory or environment of the host through the runner. The process
+    // of the host changes.
+    let mut config = config.clone();
+    config.secrets.push(PathBuf::from(PROC_ROOT));
     let protected = config.protected_paths();
-    Drivers::start(config, protected, inputs, &Arc::new(contents), scratch)
+    Drivers::start(&config, protected, inputs, &Arc::new(contents), scratch)
 }
 
 impl Runner {

@@ -15,10 +15,12 @@ use crate::changeset::driver::CheckpointId;
 use crate::chat::turn::TurnRecovery;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::input::Input;
 use crate::host::recovery::{HOST_STOPPED, interrupted_error};
 use crate::host::step::Env;
 use crate::terminal::output::{TerminalEnd, TerminalEvent};
 use crate::tools::ToolState;
+use crate::tools::gateway_calls::ANNOUNCEMENT_TIMEOUT;
 
 impl Host {
     /// Returns the channels with running work besides active turns: terminals, and chats with
@@ -56,6 +58,18 @@ impl Host {
             for effect in effects {
                 self.turns.push_effect(Some(&chat), effect, out);
             }
+        }
+    }
+
+    /// Waits again for the announcements of calls, because the timers ended with the earlier
+    /// process.
+    fn restart_announcement_timers(&self, out: &mut Effects) {
+        for call in self.tools.gateway_calls.unannounced.keys() {
+            let call = *call;
+            out.schedule(
+                ANNOUNCEMENT_TIMEOUT,
+                Input::CallAnnouncementTimedOut { call },
+            );
         }
     }
 

@@ -89,7 +89,7 @@ pub(crate) struct Drivers {
 
 impl DriverCommand {
     /// Returns the command of an effect, or the effect if it is for another part of the server.
-    pub(crate) fn from_effect(effect: Effect) -> Result<Self, Effect> {
+    pub(crate) fn from_effect(effect: Effect) -> Result<Self, Box<Effect>> {
         Ok(match effect {
             Effect::Agent {
                 session,
@@ -121,7 +121,7 @@ impl DriverCommand {
                 session,
                 principals,
             },
-            other => return Err(other),
+            other => return Err(Box::new(other)),
         })
     }
 
