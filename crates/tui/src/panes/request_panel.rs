@@ -176,7 +176,6 @@ impl RequestPainter<'_> {
         if let Some(intention) = &card.intention {
             lines.extend(self.field("why", intention));
         }
-        let has_input = card.command.is_some() || card.input.is_some();
         if let Some(command) = &card.command {
             for (index, line) in command.split('\n').enumerate() {
                 let mark = if index == 0 { "$ " } else { "  " };
@@ -199,15 +198,23 @@ impl RequestPainter<'_> {
                 lines.extend(wrap(&spans, self.width, WrapMode::Anywhere));
             }
         }
+        for line in card.parameters.iter().flat_map(|lines| lines.split('\n')) {
+            let spans = [Span::styled(clean(line), theme.text)];
+            lines.extend(wrap(&spans, self.width, WrapMode::Anywhere));
+        }
         if let Some(uri) = &card.input_uri {
             lines.extend(self.field("arguments", uri.as_str()));
         }
-        if !has_input && card.edits.is_empty() {
+        if !repeats_itself(card, theme) {
             let painter = MarkdownPainter {
                 theme,
                 width: self.width,
             };
             lines.extend(painter.lines(&card.details));
+        }
+        for line in card.output.iter().flat_map(|text| text.split('\n')) {
+            let spans = [Span::styled(clean(line), theme.text)];
+            lines.extend(wrap(&spans, self.width, WrapMode::Anywhere));
         }
         if let Some(risk) = &card.risk {
             let safety = card.safety.map_or_else(String::new, |safety| {
@@ -301,4 +308,34 @@ pub(crate) fn option_lines(
 /// Returns the option that a letter selects: the first one of a kind.
 pub(crate) fn default_option(options: &[RequestOption], kind: RequestOptionKind) -> Option<usize> {
     options.iter().position(|option| option.kind == kind)
+}
+
+/// Returns `true` if the description of a request has no word that its title or its command does
+/// not have: hosts often describe a call by them.
+fn repeats_itself(card: &ApprovalCard, theme: &ScreenTheme) -> bool {
+    let painter = MarkdownPainter {
+        theme,
+        width: usize::from(u16::MAX),
+    };
+    let described = painter.lines(&card.details);
+    let described: Vec<_> = described.iter().map(ToString::to_string).collect();
+    let described = normalize_spaces(&described.join("\n"));
+    if described == normalize_spaces(&clean(&card.title)) {
+        return true;
+    }
+    let Some(command) = card.command.as_ref().or(card.input.as_ref()) else {
+        return false;
+    };
+    let command = normalize_spaces(&clean(command));
+    let started = format!("Run {command}");
+    match described.strip_suffix('…') {
+        Some(start) if start.len() > "Run ".len() => {
+            command.starts_with(start) || started.starts_with(start)
+        }
+        _ => described == command || described == started,
+    }
+}
+
+fn normalize_spaces(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -16,6 +16,10 @@ use crate::panes::code_view::CodePane;
 use crate::panes::inspector::InspectorKind;
 use crate::panes::request_panel::{RequestPanel, default_option};
 
+/// The message for an approval of which the terminal does not have all.
+const CUT_MESSAGE: &str =
+    "this question is too large for the terminal: deny it, or read it in the page (agenthost open)";
+
 impl TerminalScreen {
     pub(super) fn run_request_action(&mut self, action: ScreenAction) {
         if let Some(FullView::Code(_)) = &self.full {
@@ -102,6 +106,9 @@ impl TerminalScreen {
             return;
         };
         let is_approval = option.kind == RequestOptionKind::Approve;
+        if is_approval && (card.truncated || card.input_uri.is_some()) {
+            return self.show_message(CUT_MESSAGE);
+        }
         if is_approval && !self.focused_panel().was_read() {
             return self.show_message("read the whole question first: ] scrolls it");
         }

@@ -93,6 +93,45 @@ fn a_question_is_approved_only_after_all_of_it_was_on_the_screen() {
     }
 }
 
+/// The description, the arguments and the output of a call are shown beside its command.
+#[test]
+fn an_approval_hides_no_part_of_the_question() {
+    let mut action = approval();
+    let call = &mut action["request"]["toolCall"];
+    call["invocationMessage"] = json!({"markdown": "Run it\n\n- also delete the backups"});
+    call["_meta"]["rawInput"] = json!({"command": "x", "cwd": "/etc", "env": {"PATH": "/evil"}});
+    let mut desk = Desk::new(70, 30).with_turns(&json!([]));
+    desk.act(SESSION, &action);
+    let shown = desk.text();
+    for part in [
+        "also delete the backups",
+        "cwd: /etc",
+        "env.PATH: /evil",
+        "rm -rf target",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+/// A question that the host has cut can only be denied.
+#[test]
+fn a_question_that_was_cut_cannot_be_approved() {
+    let mut action = approval();
+    action["request"]["toolCall"]["_meta"]["agenthost.truncated"] = json!(true);
+    let mut desk = Desk::new(120, 30).with_turns(&json!([]));
+    desk.press("esc");
+    desk.act(SESSION, &action);
+    desk.wait(500);
+    desk.press("a");
+    assert!(desk.sent.is_empty());
+    assert!(desk.text().contains("too large for the terminal"));
+    desk.press("d");
+    assert_eq!(
+        desk.sent_action("chat/toolCallConfirmed")["approved"],
+        false
+    );
+}
+
 #[test]
 fn a_long_question_can_be_denied_at_once() {
     let mut desk = Desk::new(40, 10).with_turns(&json!([]));
