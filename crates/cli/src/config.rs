@@ -14,10 +14,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::number::Millis;
-use agenthost_server::{FileAccess, GrantedRoot, ServerConfig, ServerLimits, TlsFiles};
+use agenthost_server::{
+    FileAccess, GrantedRoot, ServerConfig, ServerLimits, SessionRetention, TlsFiles,
+};
+use agenthost_stdx::hex::encode_hex;
 use agenthost_store::Durability;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
 use agents::AgentTable;
@@ -109,6 +113,8 @@ struct RetentionTable {
     days: Option<u32>,
     megabytes: Option<u32>,
     client_days: Option<u32>,
+    session_days: Option<u32>,
+    session_megabytes: Option<u32>,
 }
 
 impl FileConfig {
@@ -227,7 +233,37 @@ impl FileConfig {
             &mut retention.bytes,
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
+        config.session_retention = self.session_retention()?;
+        config.configuration_digest = self.digest();
         Ok(agents)
+    }
+
+    /// Returns the limits on the sessions that are kept.
+    fn session_retention(&self) -> anyhow::Result<SessionRetention> {
+        let table = &self.retention;
+        let values = [
+            ("session_days", table.session_days),
+            ("session_megabytes", table.session_megabytes),
+        ];
+        if let Some((name, _)) = values.iter().find(|(_, value)| *value == Some(0)) {
+            return Err(anyhow!(
+                "`retention.{name}` must be greater than 0: with 0, no session is kept"
+            ))
+            .at(KeyPath::of("retention").key(name));
+        }
+        let days = table.session_days.map(i64::from);
+        let megabytes = table.session_megabytes.map(u64::from);
+        Ok(SessionRetention {
+            age: days.map(|days| Millis(days * 24 * 60 * 60 * 1_000)),
+            bytes: megabytes.map(|megabytes| megabytes * 1024 * 1024),
+        })
+    }
+
+    /// Returns the digest of the file, for the audit log; `None` without a file.
+    fn digest(&self) -> Option<String> {
+        self.path.as_ref()?;
+        let digest = encode_hex(&Sha256::digest(&self.text.0));
+        Some(format!("sha256:{digest}"))
     }
 }
 

@@ -15,6 +15,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod agent;
+mod audit;
 mod changeset;
 mod chat;
 mod connection;
@@ -32,10 +33,11 @@ pub use agent::environment::{
     SessionEnvironment,
 };
 pub use agent::options::AgentOptions;
+pub use audit::{AuditActor, AuditEntry, AuditKind};
 pub use changeset::driver::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
     EditSurvey, GitStatus, OperationKind, OperationRequest, OperationResult, SurveyScope,
-    SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeRequest,
+    SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeDisposal, WorktreeRequest,
 };
 pub use chat::completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEMS};
 pub use connection::auth::{AccessToken, TokenKey};
@@ -62,6 +64,7 @@ pub use resource::content::{
 pub use resource::watches::WatchRequest;
 pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
 pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
+pub use session::retention::{RetentionCheck, SessionRetention};
 pub use terminal::background::MAX_BACKGROUND_COMMANDS;
 pub use terminal::command_report::{
     BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,

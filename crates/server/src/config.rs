@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, ShellAgent};
-use agenthost_core::GrantedRoot;
+use agenthost_core::{GrantedRoot, SessionRetention};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
@@ -42,6 +42,12 @@ pub struct ServerConfig {
     pub durability: Durability,
     /// Limits on the age and size of the log.
     pub retention: Retention,
+    /// Limits on the sessions that are kept. By default, all are.
+    pub session_retention: SessionRetention,
+    /// Time between two checks of these limits.
+    pub session_retention_interval: Duration,
+    /// The digest of the configuration file, for the audit log.
+    pub configuration_digest: Option<String>,
     /// Limits on clients and their connections.
     pub limits: ServerLimits,
     /// Directories that clients may access, in addition to those of sessions.
@@ -60,6 +66,12 @@ pub struct ServerConfig {
     /// directory.
     pub secrets: Vec<PathBuf>,
 }
+
+/// Time between two checks of the limits on sessions. Their sizes are measured on the disk.
+const SESSION_RETENTION_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Directory for content that is too large for a state, in the data directory.
+pub(crate) const CONTENT_DIR: &str = "content";
 
 /// Directory for checkpoints and worktrees of sessions, in the data directory.
 pub(crate) const CHANGES_DIR: &str = "changes";
@@ -88,6 +100,9 @@ impl ServerConfig {
             allowed_hosts: Vec::new(),
             durability: Durability::Process,
             retention: DEFAULT_RETENTION,
+            session_retention: SessionRetention::default(),
+            session_retention_interval: SESSION_RETENTION_INTERVAL,
+            configuration_digest: None,
             limits: ServerLimits::default(),
             roots: Vec::new(),
             shell: None,
@@ -105,6 +120,12 @@ impl ServerConfig {
     #[must_use]
     pub fn pid_dir(&self) -> PathBuf {
         self.data_directory.join(PID_DIR)
+    }
+
+    /// Returns the directory for checkpoints and worktrees of sessions.
+    #[must_use]
+    pub fn changes_dir(&self) -> PathBuf {
+        self.data_directory.join(CHANGES_DIR)
     }
 
     /// Returns the files of the host itself, which clients and agents must not access: the

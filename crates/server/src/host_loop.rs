@@ -12,11 +12,11 @@ mod storage;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::AgentSupervisor;
-use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
+use agenthost_core::{AuditEntry, ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
-use agenthost_store::{AppendResult, Retention, Store, StoreError};
+use agenthost_store::{AppendResult, MaintenanceState, Retention, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ const COMPACTION_INTERVAL_ACTIONS: u64 = 10_000;
 /// database).
 const STORE_IDLE_DELAY: Duration = Duration::from_millis(300);
 
-/// Timeout of open checkpoints when the host stops.
+/// Timeout of open checkpoints and removals when the host stops.
 const CHECKPOINT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval at which idle channels are evicted from memory.
@@ -52,6 +52,8 @@ pub(crate) struct HostLoop {
     pub(crate) agents: AgentSupervisor,
     pub(crate) catalog: CatalogBuilder,
     pub(crate) retention: Retention,
+    /// The audit entry of this start.
+    pub(crate) start_entry: AuditEntry,
     pub(crate) events: mpsc::Receiver<LoopEvent>,
     pub(crate) agent_inputs: mpsc::Receiver<Input>,
     pub(crate) publisher: Publisher,
@@ -91,6 +93,7 @@ impl HostLoop {
             let pause = self.publisher.slow_client_pause();
             let is_blocked = self.blocked.is_some();
             let defers = self.blocked.as_ref();
+            let retention_check = self.workers.retention_worker.next_check();
             let takes_results = defers.is_none_or(BlockedStorage::has_capacity);
             let first = tokio::select! {
                 event = self.events.recv(), if pause.is_none() => event,
@@ -111,10 +114,14 @@ impl HostLoop {
                     self.publisher.flush_due()?;
                     continue;
                 }
+                () = wait_until(retention_check), if retention_check.is_some() => {
+                    self.workers.start_retention_check();
+                    continue;
+                }
                 _ = eviction_timer.tick() => Some(LoopEvent::Input(Input::EvictionDue)),
                 () = tokio::time::sleep(STORE_IDLE_DELAY), if self.needs_maintenance => {
-                    self.needs_maintenance = false;
-                    self.store.run_idle_maintenance();
+                    let rest = allow_no_space(self.store.run_idle_maintenance())?;
+                    self.needs_maintenance = rest == Some(MaintenanceState::Pending);
                     continue;
                 }
                 () = stop.cancelled() => None,
@@ -145,13 +152,12 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Waits for open checkpoints, up to [`CHECKPOINT_DRAIN_TIMEOUT`]. The files at the end of
-    /// a turn can't be captured later.
+    /// Waits for open checkpoints and removals, up to [`CHECKPOINT_DRAIN_TIMEOUT`].
     async fn drain_checkpoints(&mut self) -> Result<(), StoreError> {
         let deadline = Instant::now() + CHECKPOINT_DRAIN_TIMEOUT;
-        while self.workers.change_worker.has_open_checkpoints() {
-            let next_input = self.workers.change_worker.next_input();
-            let Ok(input) = tokio::time::timeout_at(deadline, next_input).await else {
+        loop {
+            let next_input = self.workers.change_worker.next_awaited_input();
+            let Ok(Some(input)) = tokio::time::timeout_at(deadline, next_input).await else {
                 break;
             };
             let mut batch = InputBatch::default();
@@ -178,6 +184,8 @@ impl HostLoop {
     async fn start(&mut self) -> Result<(), StoreError> {
         let mut out = Effects::default();
         self.step_host(Input::Started, &mut out).await?;
+        out.writes
+            .push(StoreWrite::Audit(Box::new(self.start_entry.clone())));
         for channel in self.host.channels_to_recover() {
             let extent = LoadExtent::Tail;
             self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
@@ -380,6 +388,8 @@ impl HostLoop {
             }
             self.appended.clear();
             if answers.is_empty() {
+                // No effect needs the actions of removed channels any more.
+                allow_no_space(self.store.delete_removed_actions())?;
                 return Ok(());
             }
             out = Effects::default();

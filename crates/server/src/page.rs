@@ -7,6 +7,7 @@
 pub(crate) mod app_frame;
 pub(crate) mod files;
 pub(crate) mod headers;
+pub(crate) mod refusals;
 pub(crate) mod sign_in;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use crate::auth::device_registry::{AuthenticatedDevice, DeviceRegistry};
 use crate::auth::{CookieSecret, UpgradeGuard, UpgradeRejection};
 use crate::connection::ConnectionContext;
 use crate::page::files::PageFiles;
+use crate::page::refusals::RefusalReport;
 
 /// A file of the page.
 #[derive(Debug, Clone)]
@@ -51,10 +53,14 @@ impl HttpState {
     /// Returns the response to a request that is refused.
     pub(crate) fn refuse(&self, rejection: UpgradeRejection) -> Response {
         let reason = rejection.reason();
+        let mut response = (rejection.status(), reason).into_response();
         if let Some(suppressed) = self.log.permit() {
-            tracing::info!(reason = reason.trim(), suppressed, "refused a connection");
+            let reason = reason.trim().to_owned();
+            tracing::info!(reason, suppressed, "refused a connection");
+            let report = RefusalReport { reason, suppressed };
+            response.extensions_mut().insert(report);
         }
-        (rejection.status(), reason).into_response()
+        response
     }
 
     /// Finds the device of the cookies in a request, with its cookie.

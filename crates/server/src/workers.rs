@@ -7,6 +7,7 @@
 pub(crate) mod changes;
 pub(crate) mod customization;
 pub(crate) mod files;
+pub(crate) mod retention;
 pub(crate) mod search;
 pub(crate) mod terminals;
 pub(crate) mod timers;
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::workers::changes::ChangeWorker;
 use crate::workers::customization::CustomizationWorker;
 use crate::workers::files::FileWorker;
+use crate::workers::retention::RetentionWorker;
 use crate::workers::search::SearchWorker;
 use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
@@ -33,6 +35,7 @@ pub(crate) struct Workers {
     pub(crate) terminal_worker: TerminalWorker,
     pub(crate) watch_worker: WatchWorker,
     pub(crate) timer_worker: TimerWorker,
+    pub(crate) retention_worker: RetentionWorker,
     /// Has its own task set, because the loop waits for open checkpoints before it ends.
     pub(crate) change_worker: ChangeWorker,
     /// `None` if customizations are disabled.
@@ -40,6 +43,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
+    /// Starts a check of the limits on sessions, unless one is running.
+    pub(crate) fn start_retention_check(&mut self) {
+        self.retention_worker.start(&mut self.tasks);
+    }
+
     /// Waits for the next result of a job. Never returns if no job is running.
     pub(crate) async fn next_input(&mut self) -> Input {
         loop {

@@ -198,6 +198,14 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "retention.client_days",
         "time for which a client that has left can reconnect",
     ),
+    key(
+        "retention.session_days",
+        "time after which an unused session is removed",
+    ),
+    key(
+        "retention.session_megabytes",
+        "maximum size of all sessions; beyond it, unused ones are removed, archived ones first",
+    ),
 ];
 
 const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {

@@ -30,6 +30,7 @@ mod resources;
 mod run_options;
 mod run_terminal;
 mod serve_in_terminal;
+mod stored_data;
 mod tui;
 
 use std::io::{BufRead, BufReader, Read, Write};

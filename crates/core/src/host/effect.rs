@@ -29,6 +29,7 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::agent::AgentCommand;
 use crate::agent::environment::SessionEnvironment;
 use crate::agent::options::AgentOptions;
+use crate::audit::AuditEntry;
 use crate::changeset::driver::ChangeJob;
 use crate::chat::completions::FileSearch;
 use crate::connection::auth::{AccessToken, TokenKey};
@@ -111,6 +112,8 @@ pub enum StoreWrite {
     SessionEnvironmentCopied { from: Uri, to: Uri },
     /// Deletes the records of all clients of a principal.
     PrincipalForgotten(Principal),
+    /// Appends an entry to the audit log.
+    Audit(Box<AuditEntry>),
     /// Stores the options that an agent offers.
     AgentOptions(ProviderId, Box<AgentOptions>),
 }
@@ -213,6 +216,12 @@ pub enum Effect {
         action: &'static str,
         /// The reason of the reducer.
         reason: String,
+    },
+    /// Reports that a session was removed by a limit of the configuration.
+    ReportRemoved {
+        session: Uri,
+        /// The key of the limit.
+        rule: &'static str,
     },
     /// Sends an input to the host after a delay. There is no cancellation: the handler has to
     /// ignore a timer that is out of date.

@@ -26,6 +26,7 @@ use crate::host::config::AgentCatalog;
 use crate::host::effect::ResponseBody;
 use crate::host::error::RequestFailure;
 use crate::resource::watches::WatchRequest;
+use crate::session::retention::RetentionCheck;
 use crate::terminal::output::TerminalEvent;
 use crate::tools::mcp::app_channel::McpClientMessage;
 use crate::tools::mcp::driver::{GatewayCallId, McpEvent};
@@ -75,6 +76,16 @@ pub enum Input {
         /// The client, if the store remembers it.
         remembered: Option<Box<RememberedClient>>,
     },
+    /// A peer was refused before it had a connection.
+    PeerRefused {
+        /// The network address of the peer, if it has one.
+        address: Option<String>,
+        reason: String,
+        /// The number of refusals since the last one that was reported.
+        suppressed: u64,
+    },
+    /// A device was paired.
+    DevicePaired(PeerIdentity),
     /// A paired device was revoked.
     PrincipalRevoked(Principal),
     /// An event of an agent.
@@ -257,6 +268,8 @@ pub enum Input {
         connection: ConnectionId,
         id: RequestId,
     },
+    /// The limits on sessions are due to be checked.
+    RetentionDue(Box<RetentionCheck>),
     /// The eviction interval has passed. The host evicts idle channels from memory; the store
     /// has them.
     EvictionDue,

@@ -93,6 +93,11 @@ impl Host {
             Input::OperationFinished { request, .. } => {
                 (vec![request.channel.clone()], LoadExtent::Tail)
             }
+            Input::RetentionDue(check) => {
+                let expired = self.expired_sessions(check).into_iter();
+                let channels = expired.flat_map(|(session, _)| self.channels_of_session(&session));
+                (channels.collect(), LoadExtent::Tail)
+            }
             Input::Started
             | Input::ChangesetRefreshDue { .. }
             | Input::PreviewDue { .. }
@@ -101,6 +106,8 @@ impl Host {
             | Input::ClientLoaded { .. }
             | Input::NotStored { .. }
             | Input::StorageChanged { .. }
+            | Input::PeerRefused { .. }
+            | Input::DevicePaired(_)
             | Input::PrincipalRevoked(_)
             | Input::GraceExpired { .. }
             | Input::TokenExpired { .. }

@@ -7,6 +7,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
+use crate::audit::{audit_paired_device, audit_refused_peer};
 use crate::changeset::driver::CheckpointId;
 use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
@@ -66,6 +67,12 @@ impl Host {
             Input::ClientLoaded { client, remembered } => {
                 self.handle_client_loaded(env, client, remembered.map(|client| *client));
             }
+            Input::PeerRefused {
+                address,
+                reason,
+                suppressed,
+            } => audit_refused_peer(address, &reason, suppressed, out),
+            Input::DevicePaired(device) => audit_paired_device(device, out),
             Input::PrincipalRevoked(principal) => self.revoke_principal(env, principal, out),
             Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),
             Input::GraceExpired {
@@ -139,6 +146,7 @@ impl Host {
             Input::HostRequestTimedOut { connection, id } => {
                 self.expire_request(connection, id, out);
             }
+            Input::RetentionDue(check) => self.apply_retention(&check, out),
             Input::EvictionDue => self.evict_idle_channels(out),
         }
     }

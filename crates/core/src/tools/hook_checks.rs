@@ -18,6 +18,7 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 
+use crate::audit::approvals::AuditDecision;
 use crate::customization::driver::{CustomizationCommand, HookDenial};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
@@ -307,10 +308,12 @@ impl Host {
             reason_message: Some(MaybeMarkdown::Plain(denial.to_string())),
             selected_option_id: None,
         }));
-        if self.originate(chat, ChatAction::ToolCallReady(ready), out)
-            && self.originate(chat, refused.clone(), out)
-        {
-            self.react(env, chat, &refused.into(), out);
+        let target = ready.target.clone();
+        if self.originate(chat, ChatAction::ToolCallReady(ready), out) {
+            self.audit_decision(chat, &target, AuditDecision::Denied, "hook", out);
+            if self.originate(chat, refused.clone(), out) {
+                self.react(env, chat, &refused.into(), out);
+            }
         }
     }
 

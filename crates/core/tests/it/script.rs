@@ -34,6 +34,10 @@
 //! space                there is space on the disk again
 //! revoke DEVICE        a paired device is revoked
 //! quiet                the eviction interval has passed
+//! retention DAYS|- [BYTES SESSION=BYTES ..]
+//!                      the limits on sessions are checked: their age, and the size of all
+//! refused ADDRESS REASON
+//!                      a peer was refused before it had a connection
 //! wait MS              advances the clock; the host receives no input
 //!
 //! Agents
@@ -106,6 +110,7 @@ use serde_json::json;
 use crate::change_results;
 use crate::customizations;
 use crate::render::render;
+use crate::retention;
 use crate::test_host::{TestHost, agent_info};
 
 /// Runs a script and compares the result, which has each line of the script with its effects below.
@@ -242,6 +247,18 @@ impl Runner<'_> {
                 self.test_host.step(Input::Agent {
                     session: uri(session),
                     event,
+                })
+            }
+            "retention" => {
+                let check = retention::parse_check(rest, self.test_host.now);
+                self.test_host.step(Input::RetentionDue(Box::new(check)))
+            }
+            "refused" => {
+                let (address, reason) = word(rest);
+                self.test_host.step(Input::PeerRefused {
+                    address: Some(address.to_owned()),
+                    reason: reason.to_owned(),
+                    suppressed: 0,
                 })
             }
             "found" => {

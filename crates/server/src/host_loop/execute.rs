@@ -66,6 +66,9 @@ impl HostLoop {
                 action,
                 reason,
             } => tracing::warn!(%channel, action, reason, "discarded an action"),
+            Effect::ReportRemoved { session, rule } => {
+                tracing::info!(%session, rule, "removed a session beyond a limit");
+            }
             Effect::Agent {
                 session,
                 provider,

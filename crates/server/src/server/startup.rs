@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::AgentSupervisor;
-use agenthost_core::{AgentCatalog, Host, HostConfig, Input, SessionKey, StoredHost};
+use agenthost_core::{
+    AgentCatalog, AuditActor, AuditEntry, AuditKind, Host, HostConfig, Input, SessionKey,
+    StoredHost,
+};
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::wire::Json;
 use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_store::Store;
 use agenthost_workspace::{
@@ -19,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
+use crate::config::{CHANGES_DIR, CONTENT_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
 use crate::connection::message::LoopEvent;
 use crate::delivery::Publisher;
 use crate::delivery::outbox::CapacityNotify;
@@ -31,6 +35,7 @@ use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
 use crate::workers::customization::{CustomizationWorker, start_customization_worker};
 use crate::workers::files::FileWorker;
+use crate::workers::retention::RetentionWorker;
 use crate::workers::search::SearchWorker;
 use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
@@ -39,9 +44,6 @@ use crate::workers::watches::WatchWorker;
 /// Capacity of the input queue of agents and workers. It is smaller than that of clients,
 /// because their inputs can be large.
 const AGENT_INPUT_QUEUE: usize = 256;
-
-/// Directory for content that is too large for a state, in the data directory.
-const CONTENT_DIR: &str = "content";
 
 /// Builds the loop with all of its workers, agents and the restored host.
 pub(crate) fn build_host_loop(
@@ -89,6 +91,7 @@ pub(crate) fn build_host_loop(
         agents,
         catalog,
         retention: config.retention,
+        start_entry: describe_start(config),
         events,
         agent_inputs,
         publisher: Publisher::new(config.limits.max_slow_client_pause),
@@ -137,6 +140,7 @@ fn build_workers(
         terminal_worker,
         watch_worker: WatchWorker::new(inputs.clone(), protected.clone()),
         timer_worker: TimerWorker,
+        retention_worker: RetentionWorker::new(config),
         change_worker,
         customization_worker: start_customization_worker(config, &pid_dir, scratch, inputs)?,
     })
@@ -179,6 +183,19 @@ fn build_host_config(config: &ServerConfig, catalog: AgentCatalog) -> HostConfig
         max_remembered_clients: config.limits.remembered_clients,
         max_subscriptions: config.limits.subscriptions,
         max_sessions: config.limits.sessions,
+    }
+}
+
+/// Returns the audit entry of a start.
+fn describe_start(config: &ServerConfig) -> AuditEntry {
+    let version = ("version".to_owned(), Json::from(env!("CARGO_PKG_VERSION")));
+    let digest = config.configuration_digest.as_deref();
+    let digest = digest.map(|digest| ("configuration".to_owned(), Json::from(digest)));
+    AuditEntry {
+        kind: AuditKind::HostStarted,
+        actor: AuditActor::Host,
+        session: None,
+        details: [version].into_iter().chain(digest).collect(),
     }
 }
 

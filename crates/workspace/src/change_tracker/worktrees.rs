@@ -10,7 +10,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use agenthost_core::{
-    COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeRequest,
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeDisposal,
+    WorktreeRequest,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
@@ -69,6 +70,16 @@ pub enum WorktreeRemoval {
     Removed,
     /// The worktree or its branch was kept, with the reason.
     Kept(String),
+}
+
+/// Work in a worktree that is not in the base branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmergedWork {
+    pub directory: PathBuf,
+    /// `true` if files have changes that are not committed.
+    pub is_changed: bool,
+    /// The number of commits that the base branch does not have.
+    pub commits: u64,
 }
 
 fn refused(reason: &str) -> ChangesError {
@@ -249,28 +260,52 @@ impl ChangeTracker {
         lock(&self.setups)
     }
 
-    /// Removes the worktree of a removed session, unless it has uncommitted changes. Ignored
-    /// files are removed with it. Its branch stays if it has commits that the base branch does
-    /// not have.
+    /// Returns the work in the worktree of a session that its removal would lose; `None` if the
+    /// session has no worktree, or nothing would be lost.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the status of the worktree can't be determined.
+    pub fn unmerged_work(&self, session: &Uri) -> Result<Option<UnmergedWork>, ChangesError> {
+        let parent = self.worktree_parent(&SessionKey::of(session));
+        let Some(directory) = first_entry(&parent)? else {
+            return Ok(None);
+        };
+        let git = self.git(&directory, OPERATION_TIMEOUT);
+        let is_changed = !read_status(&git)?.is_empty();
+        let git_dir = PathBuf::from(git.read_line(["rev-parse", "--absolute-git-dir"])?);
+        let base = read_record(&git_dir).map(|record| record.base);
+        let commits = match base {
+            Some(base) => count_commits(&git, &base, "HEAD")?,
+            None => 0,
+        };
+        let work = UnmergedWork {
+            directory,
+            is_changed,
+            commits,
+        };
+        Ok((is_changed || commits > 0).then_some(work))
+    }
+
+    /// Removes the worktree of a removed session. Ignored files are removed with it. Unless it is
+    /// discarded, it stays if it has uncommitted changes, and its branch stays if it has commits
+    /// that the base branch does not have.
     ///
     /// # Errors
     ///
     /// Returns an error if the status of the worktree can't be determined. It stays then.
-    pub fn remove_worktree(&self, session: &Uri) -> Result<WorktreeRemoval, ChangesError> {
+    pub fn remove_worktree(
+        &self,
+        session: &Uri,
+        disposal: WorktreeDisposal,
+    ) -> Result<WorktreeRemoval, ChangesError> {
         let parent = self.worktree_parent(&SessionKey::of(session));
         let Some(worktree_path) = first_entry(&parent)? else {
             return Ok(WorktreeRemoval::Removed);
         };
         let here = worktree_path.display();
         let git = self.git(&worktree_path, OPERATION_TIMEOUT);
-        let status = git.read_output([
-            "status",
-            "--porcelain",
-            "-z",
-            "--untracked-files=all",
-            "--ignore-submodules=dirty",
-        ])?;
-        if !status.is_empty() {
+        if disposal == WorktreeDisposal::KeepWork && !read_status(&git)?.is_empty() {
             let words = format!("the worktree {here} has changes that are not committed");
             return Ok(WorktreeRemoval::Kept(words));
         }
@@ -283,8 +318,12 @@ impl ChangeTracker {
             return Ok(WorktreeRemoval::Kept(words));
         };
         let git = self.git(&folder, OPERATION_TIMEOUT);
-        let range = format!("{base}..refs/heads/{branch}");
-        let ahead = git.read_line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
+        let ahead = match disposal {
+            WorktreeDisposal::KeepWork => {
+                count_commits(&git, &base, &format!("refs/heads/{branch}"))?
+            }
+            WorktreeDisposal::Discard => 0,
+        };
         let worktree_path = worktree_path.as_os_str();
         // The status was checked above. Without `--force`, git would check it again with
         // programs that were not checked.
@@ -295,7 +334,7 @@ impl ChangeTracker {
             worktree_path,
         ])?;
         std::fs::remove_dir_all(parent)?;
-        if ahead != "0" {
+        if ahead > 0 {
             let words = format!("the branch {branch} has commits that are not in {base}");
             return Ok(WorktreeRemoval::Kept(words));
         }
@@ -306,6 +345,25 @@ impl ChangeTracker {
     fn worktree_parent(&self, key: &SessionKey) -> PathBuf {
         self.directory.join(WORKTREES_FOLDER).join(key.as_str())
     }
+}
+
+/// Returns the status of a working tree; empty if it has no changes.
+fn read_status(git: &GitCommand) -> Result<Vec<u8>, ChangesError> {
+    Ok(git.read_output([
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=dirty",
+    ])?)
+}
+
+/// Returns the number of commits of a branch that its base branch does not have.
+fn count_commits(git: &GitCommand, base: &str, branch: &str) -> Result<u64, ChangesError> {
+    let range = format!("{base}..{branch}");
+    let count = git.read_line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
+    // git prints a number.
+    Ok(count.parse().unwrap_or(u64::MAX))
 }
 
 /// Returns the first entry of a directory, or `None` if there is none.

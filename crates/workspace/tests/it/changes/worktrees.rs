@@ -54,7 +54,7 @@ fn a_session_works_in_its_own_worktree() {
     // It is not thrown away while there is something in it.
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("not committed")),
@@ -80,7 +80,7 @@ fn a_session_works_in_its_own_worktree() {
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
     let gone = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert_eq!(gone, WorktreeRemoval::Removed);
     assert!(!tracked_folder.folder.exists());
@@ -91,7 +91,7 @@ fn a_session_works_in_its_own_worktree() {
     assert_eq!(git(&origin, &["worktree", "list"]).lines().count(), 1);
     let again = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert_eq!(again, WorktreeRemoval::Removed);
 }
@@ -106,7 +106,7 @@ fn unmerged_commits_are_kept_when_a_worktree_is_removed() {
     operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("agenthost/mine")),
@@ -266,7 +266,7 @@ fn only_the_branch_of_the_worktree_is_removed() {
     git(&tracked_folder.folder, &["switch", "--quiet", "release"]);
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("another branch")),

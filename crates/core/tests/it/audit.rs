@@ -1,0 +1,139 @@
+//! The audit log: which events are recorded, with which actor and details.
+
+use agenthost_core::{AuditActor, AuditEntry, AuditKind};
+use agenthost_protocol::wire::Json;
+use expect_test::{Expect, expect};
+
+use crate::script::run;
+use crate::test_host::{TestHost, config};
+
+/// Runs a script, and compares the entries that it adds.
+fn check_audit(script: &str, expected: Expect) {
+    check_audit_of(TestHost::new(), script, expected);
+}
+
+fn check_audit_of(mut test_host: TestHost, script: &str, expected: Expect) {
+    run(&mut test_host, script);
+    let lines: Vec<_> = test_host.log.audit.iter().map(render).collect();
+    expected.assert_eq(&format!("{}\n", lines.join("\n")));
+}
+
+fn render(entry: &AuditEntry) -> String {
+    let actor = match &entry.actor {
+        AuditActor::Host => "host".to_owned(),
+        other => Json::Object(other.to_object()).to_string(),
+    };
+    let session = entry.session.as_ref();
+    let session = session.map_or(String::new(), |session| format!(" [{session}]"));
+    let details = Json::Object(entry.details.clone());
+    format!("{} {actor}{session} {details}", entry.kind.name())
+}
+
+#[test]
+fn sign_ins_and_refusals_are_recorded() {
+    check_audit(
+        r#"
+        c1 connect phone/operate
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "clientInfo": {"name": "page", "version": "2"}}
+        c2 connect other
+        c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        refused 192.0.2.1 a token is needed
+        revoke device:1
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+/// An entry has the digest of the arguments and the rule, and neither the arguments nor the
+/// description of the call.
+#[test]
+fn approvals_are_recorded_with_their_rule() {
+    check_audit(
+        r#"
+        c1 joins a
+        c1 opens s1
+        c1 starts t1
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k1", "toolName": "bash", "displayName": "Bash"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "Delete it", "toolInput": "rm -rf secret", "confirmationTitle": "Run in terminal", "options": [{"id": "once", "label": "Allow once", "kind": "approve"}, {"id": "no", "label": "No", "kind": "deny"}]}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k1", "approved": true, "confirmed": "user-action", "selectedOptionId": "agenthost.allow-session"}
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k2", "toolName": "bash", "displayName": "Bash"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k2", "invocationMessage": "Again", "toolInput": "ls"}
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k3", "toolName": "edit", "displayName": "Edit"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k3", "invocationMessage": "Edit", "toolInput": "x"}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k3", "approved": false, "reason": "denied"}
+        c1 ! s1 session/configChanged {"config": {"permissions": {"deny": ["edit"]}}}
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k4", "toolName": "edit", "displayName": "Edit"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k4", "invocationMessage": "Edit", "toolInput": "x"}
+        c1 ! s1 session/configChanged {"config": {"autoApprove": "autoApprove"}}
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k5", "toolName": "view", "displayName": "View"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k5", "invocationMessage": "View", "toolInput": "x"}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k5", "approved": true, "confirmed": "user-action"}
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn changes_of_settings_are_recorded() {
+    check_audit(
+        r#"
+        c1 joins a
+        c1 subscribe root
+        c1 ! root root/configChanged {"config": {"readableFolders": ["file:///a", "file:///b"], "trustedCode": ["k1"]}}
+        c1 ! root root/configChanged {"config": {"readableFolders": ["file:///b"], "writableFolders": ["file:///c"], "defaultAgent": "other"}}
+        c1 ! root root/configChanged {"config": {"trustedCode": []}}
+        c1 ! root root/configChanged {"config": {"defaultAgent": "nobody"}}
+        agents shell! other
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn removals_and_tokens_are_recorded() {
+    check_audit(
+        r#"
+        c1 joins a
+        c1 opens s1
+        c1 opens s2
+        c1 authenticate {"resource": "https://example.org/api", "token": "the secret"}
+        c1 authenticate {"resource": "https://example.org/api", "token": ""}
+        c1 disposeSession s1
+        c1 disposeSession s1
+        - wait 200000000
+        retention 1
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+/// A hook that denies a call is the rule.
+#[test]
+fn denials_of_hooks_are_recorded() {
+    let mut config = config();
+    let agents = config.catalog.agents.iter();
+    config.catalog.customizable = Some(agents.map(|agent| agent.provider.clone()).collect());
+    check_audit_of(
+        TestHost::with(config),
+        r#"
+        c1 joins a
+        c1 opens s1 {"workingDirectories": ["file:///w"]}
+        customized s1 found []
+        customized s1 hooks before
+        c1 starts t1
+        customized s1 prepared t1
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k1", "toolName": "bash", "displayName": "Bash"}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "Run", "toolInput": "x"}
+        customized s1 checked 1 not allowed
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn every_kind_has_a_name_of_its_own() {
+    let mut names: Vec<_> = AuditKind::ALL.iter().map(|kind| kind.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), AuditKind::ALL.len());
+}
