@@ -18,6 +18,7 @@ use agenthost_server::{
     FileAccess, GrantedRoot, ServerConfig, ServerLimits, SessionRetention, TlsFiles,
 };
 use agenthost_stdx::hex::encode_hex;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::Durability;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
@@ -53,6 +54,7 @@ pub(crate) struct FileConfig {
     mcp_servers: Vec<McpTable>,
     limits: LimitsTable,
     retention: RetentionTable,
+    redaction: RedactionTable,
     /// The file, for errors.
     #[serde(skip)]
     path: Option<PathBuf>,
@@ -115,6 +117,12 @@ struct RetentionTable {
     client_days: Option<u32>,
     session_days: Option<u32>,
     session_megabytes: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct RedactionTable {
+    patterns: Vec<String>,
 }
 
 impl FileConfig {
@@ -234,6 +242,7 @@ impl FileConfig {
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
         config.session_retention = self.session_retention()?;
+        config.redactor = self.compile_patterns()?;
         config.configuration_digest = self.digest();
         Ok(agents)
     }
@@ -257,6 +266,25 @@ impl FileConfig {
             age: days.map(|days| Millis(days * 24 * 60 * 60 * 1_000)),
             bytes: megabytes.map(|megabytes| megabytes * 1024 * 1024),
         })
+    }
+
+    /// Returns the redactor of secrets, with the patterns of the file.
+    pub(crate) fn redactor(&self) -> anyhow::Result<SecretRedactor> {
+        self.located(self.compile_patterns())
+    }
+
+    fn compile_patterns(&self) -> anyhow::Result<SecretRedactor> {
+        let patterns = &self.redaction.patterns;
+        let error = match SecretRedactor::new(patterns) {
+            Ok(redactor) => return Ok(redactor),
+            Err(error) => error,
+        };
+        let path = KeyPath::of("redaction").key("patterns");
+        let index = patterns
+            .iter()
+            .position(|pattern| *pattern == error.pattern);
+        let path = index.map_or(path.clone(), |index| path.index(index));
+        Err(anyhow!("`redaction.patterns`: {error}")).at(path)
     }
 
     /// Returns the digest of the file, for the audit log; `None` without a file.

@@ -9,6 +9,7 @@ use agenthost_agents::{Agent, ShellAgent};
 use agenthost_core::{GrantedRoot, SessionRetention};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
@@ -46,6 +47,8 @@ pub struct ServerConfig {
     pub session_retention: SessionRetention,
     /// Time between two checks of these limits.
     pub session_retention_interval: Duration,
+    /// Masks secrets in the audit log and in the wire log.
+    pub redactor: SecretRedactor,
     /// The digest of the configuration file, for the audit log.
     pub configuration_digest: Option<String>,
     /// Limits on clients and their connections.
@@ -102,6 +105,7 @@ impl ServerConfig {
             retention: DEFAULT_RETENTION,
             session_retention: SessionRetention::default(),
             session_retention_interval: SESSION_RETENTION_INTERVAL,
+            redactor: SecretRedactor::default(),
             configuration_digest: None,
             limits: ServerLimits::default(),
             roots: Vec::new(),

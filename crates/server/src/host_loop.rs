@@ -16,6 +16,7 @@ use agenthost_core::{AuditEntry, ChannelNeed, Effects, Env, Host, Input, LoadExt
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::{AppendResult, MaintenanceState, Retention, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -27,6 +28,7 @@ use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
 use crate::host_loop::storage::{BlockedStorage, STORAGE_RETRY_INTERVAL};
 use crate::legacy::LegacyClients;
+use crate::redaction::redact_entries;
 use crate::server::HostUsage;
 use crate::server::agent_catalog::{AgentList, CatalogBuilder};
 use crate::workers::Workers;
@@ -52,6 +54,8 @@ pub(crate) struct HostLoop {
     pub(crate) agents: AgentSupervisor,
     pub(crate) catalog: CatalogBuilder,
     pub(crate) retention: Retention,
+    /// Masks secrets in entries of the audit log.
+    pub(crate) redactor: SecretRedactor,
     /// The audit entry of this start.
     pub(crate) start_entry: AuditEntry,
     pub(crate) events: mpsc::Receiver<LoopEvent>,
@@ -403,7 +407,8 @@ impl HostLoop {
         if writes.is_empty() {
             return Ok(());
         }
-        let appended = self.append(writes).await?;
+        let writes = redact_entries(&self.redactor, writes);
+        let appended = self.append(&writes).await?;
         // The writes include every step so far, so the states in memory are those at this
         // sequence number.
         let seq = self.host.seq();

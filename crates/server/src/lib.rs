@@ -21,6 +21,7 @@ mod disk_usage;
 mod host_loop;
 mod legacy;
 mod page;
+mod redaction;
 mod server;
 mod transport;
 mod wire_log;

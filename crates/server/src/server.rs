@@ -321,10 +321,11 @@ fn open_wire_log(config: &ServerConfig) -> Result<Option<WireLog>, ServeError> {
     match &config.wire_log {
         None => Ok(None),
         Some(log) => {
-            let opened = WireLog::open(log).map_err(|source| ServeError::WireLog {
-                path: log.path.clone(),
-                source,
-            });
+            let opened =
+                WireLog::open(log, config.redactor.clone()).map_err(|source| ServeError::WireLog {
+                    path: log.path.clone(),
+                    source,
+                });
             opened.map(Some)
         }
     }

@@ -206,6 +206,10 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "retention.session_megabytes",
         "maximum size of all sessions; beyond it, unused ones are removed, archived ones first",
     ),
+    key(
+        "redaction.patterns",
+        "regular expressions of secrets that are masked in logs, in addition to the usual formats",
+    ),
 ];
 
 const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {

@@ -40,7 +40,12 @@ fn sign_ins_and_refusals_are_recorded() {
         refused 192.0.2.1 a token is needed
         revoke device:1
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            connection.accepted {"kind":"peer","principal":"device:phone","device":"phone","client":"a","program":"page 2"} {"scope":"operate","protocol":"1.0.0"}
+            connection.refused {"kind":"peer","principal":"other","client":"a"} {"reason":"the client id belongs to another principal"}
+            connection.refused {"kind":"unauthenticated","address":"192.0.2.1"} {"reason":"a token is needed"}
+            device.revoked host {"device":"device:device:1"}
+        "#]],
     );
 }
 
@@ -69,7 +74,16 @@ fn approvals_are_recorded_with_their_rule() {
         agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k5", "invocationMessage": "View", "toolInput": "x"}
         c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k5", "approved": true, "confirmed": "user-action"}
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            connection.accepted {"kind":"peer","principal":"me","client":"a"} {"scope":"terminal","protocol":"1.0.0"}
+            toolCall.decided {"kind":"peer","principal":"me","client":"a"} [ahp-session:/s1] {"decision":"approved","rule":"user","tool":"bash","title":"Run in terminal","input":"sha256:12236678a18c0d44888f54e4ebd107d79f82f6ef845a5a9fd363da22809fb2da","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k1","option":"agenthost.allow-session"}
+            toolCall.decided host [ahp-session:/s1] {"decision":"approved","rule":"permissions.allow","tool":"bash","input":"sha256:c7b68ac37f364473e922936708e7f43c293dd07b295171566c07ff5fe024fab9","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k2"}
+            toolCall.decided {"kind":"peer","principal":"me","client":"a"} [ahp-session:/s1] {"decision":"denied","rule":"user","tool":"edit","input":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k3"}
+            sessionConfig.changed {"kind":"peer","principal":"me","client":"a"} [ahp-session:/s1] {"values":{"permissions":{"deny":["edit"]}}}
+            toolCall.decided host [ahp-session:/s1] {"decision":"denied","rule":"permissions.deny","tool":"edit","input":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k4"}
+            sessionConfig.changed {"kind":"peer","principal":"me","client":"a"} [ahp-session:/s1] {"values":{"autoApprove":"autoApprove"}}
+            toolCall.decided host [ahp-session:/s1] {"decision":"approved","rule":"autoApprove","tool":"view","input":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k5"}
+        "#]],
     );
 }
 

@@ -49,7 +49,21 @@ fn sessions_are_removed_by_age() {
         - wait 86400000
         retention 1
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            retention 1
+                nothing
+            retention 1
+                agent s1: close
+                changes s1: forget
+                removed s1 by retention.session_days
+            retention 1
+                agent s2: close
+                changes s2: forget
+                removed s2 by retention.session_days
+            retention 1
+                changes ahp-session:/late: forget
+                removed ahp-session:/late by retention.session_days
+        "#]],
     );
 }
 

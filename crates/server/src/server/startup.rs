@@ -91,6 +91,7 @@ pub(crate) fn build_host_loop(
         agents,
         catalog,
         retention: config.retention,
+        redactor: config.redactor.clone(),
         start_entry: describe_start(config),
         events,
         agent_inputs,
