@@ -15,7 +15,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod agent;
-mod audit;
 mod changeset;
 mod chat;
 mod connection;
@@ -33,7 +32,6 @@ pub use agent::environment::{
     SessionEnvironment,
 };
 pub use agent::options::AgentOptions;
-pub use audit::{AuditActor, AuditEntry, AuditKind};
 pub use changeset::driver::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
     EditSurvey, GitStatus, OperationKind, OperationRequest, OperationResult, SurveyScope,
@@ -50,10 +48,12 @@ pub use connection::registry::{
 };
 pub use customization::apply_enablement_settings;
 pub use host::config::{AgentCatalog, HostConfig};
+pub use host::effect::audit::{AuditActor, AuditEntry, AuditKind};
 pub use host::effect::{AppVisibility, Effect, Effects, Recipient, ResponseBody, StoreWrite};
 pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{
-    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
+    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RefusedPeer,
+    RejectedDispatch,
 };
 pub use host::step::Env;
 pub use host::{Host, StoredChannel, StoredHost};
@@ -63,8 +63,8 @@ pub use resource::content::{
 };
 pub use resource::watches::WatchRequest;
 pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
+pub use session::list::retention::{RetentionCheck, SessionRetention};
 pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
-pub use session::retention::{RetentionCheck, SessionRetention};
 pub use terminal::background::MAX_BACKGROUND_COMMANDS;
 pub use terminal::command_report::{
     BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,

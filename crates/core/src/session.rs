@@ -10,7 +10,6 @@ pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod pending_input;
 pub(crate) mod provisional;
-pub(crate) mod retention;
 pub(crate) mod summary;
 pub(crate) mod worktree;
 
@@ -32,9 +31,9 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
-use crate::audit::RemovalReason;
 use crate::changeset::driver::{CheckpointId, WorktreeDisposal};
 use crate::host::Host;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::effect::{Effect, Effects, ResponseBody, StoreWrite};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;

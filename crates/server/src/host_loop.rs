@@ -5,7 +5,9 @@ pub(crate) mod batch;
 pub(crate) mod execute;
 pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
+mod loading;
 pub(crate) mod outbound;
+pub(crate) mod redaction;
 mod replay;
 mod storage;
 
@@ -26,9 +28,9 @@ use crate::connection::message::{LoopEvent, ReceivedMessage};
 use crate::delivery::Publisher;
 use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
+use crate::host_loop::redaction::redact_entries;
 use crate::host_loop::storage::{BlockedStorage, STORAGE_RETRY_INTERVAL};
 use crate::legacy::LegacyClients;
-use crate::redaction::redact_entries;
 use crate::server::HostUsage;
 use crate::server::agent_catalog::{AgentList, CatalogBuilder};
 use crate::workers::Workers;
@@ -335,44 +337,7 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Loads the record of the client that an input concerns, if it is not present.
-    fn load_client(&mut self, input: &Input, out: &mut Effects) -> Result<(), StoreError> {
-        let Some(client) = self.host.missing_client(input) else {
-            return Ok(());
-        };
-        let remembered = match self.store.load_client(&client) {
-            // The client starts over.
-            Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%client, %error, "failed to load the record of a client");
-                None
-            }
-            remembered => remembered?.map(Box::new),
-        };
-        let env = self.next_env();
-        let loaded = Input::ClientLoaded { client, remembered };
-        self.host.step(&env, loaded, out);
-        Ok(())
-    }
-
-    fn load_channel(&mut self, need: ChannelNeed, out: &mut Effects) -> Result<(), StoreError> {
-        let ChannelNeed { channel, extent } = need;
-        let loaded = match self.store.load(&channel, extent) {
-            // The rest of the host works without this channel.
-            Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%channel, %error, "failed to load a channel");
-                return Ok(());
-            }
-            loaded => loaded?,
-        };
-        if let Some(loaded) = loaded {
-            let env = self.next_env();
-            let restored = Input::ChannelLoaded { channel, loaded };
-            self.host.step(&env, restored, out);
-        }
-        Ok(())
-    }
-
-    fn next_env(&mut self) -> Env {
+    pub(super) fn next_env(&mut self) -> Env {
         self.nonce = self.nonce.wrapping_add(1);
         Env {
             now: now(),

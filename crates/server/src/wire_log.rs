@@ -18,7 +18,7 @@ use agenthost_stdx::sync::lock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::redaction::redact_json;
+use crate::host_loop::redaction::redact_json;
 
 /// The path of the wire log, and the level of detail.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod customization;
+pub(crate) mod disk_usage;
 pub(crate) mod files;
 pub(crate) mod retention;
 pub(crate) mod search;

@@ -136,7 +136,7 @@ fn list_kinds(
         kind(
             "indexes",
             database.saturating_sub(counted),
-            "overhead of the database",
+            "indexes and write-ahead log of the database",
         ),
         kind(
             "unused",

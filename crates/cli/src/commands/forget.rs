@@ -1,10 +1,11 @@
 //! `agenthost forget`: removes all data of the host.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agenthost_core::WorktreeDisposal;
+use agenthost_core::{SessionKey, WorktreeDisposal};
+use agenthost_protocol::uri::Uri;
 use agenthost_server::ServerConfig;
 use agenthost_stdx::disk_space::tree_bytes;
 use agenthost_store::{DATABASE_FILE, lock_directory, measure_database};
@@ -121,7 +122,17 @@ async fn describe(directory: &Path, host: Option<RunningHost>) -> anyhow::Result
         output::print_note(&format!("the host is stopped{turns}"));
     }
     let tracker = ChangeTracker::new(ServerConfig::new(directory).changes_dir());
-    for session in usage.iter().flat_map(|usage| usage.sessions.keys()) {
+    let sessions: Vec<_> = usage
+        .iter()
+        .flat_map(|usage| usage.sessions.keys())
+        .collect();
+    for worktree in list_kept_worktrees(directory, &sessions) {
+        output::print_note(&format!(
+            "{} was kept when its session was removed",
+            worktree.display()
+        ));
+    }
+    for session in sessions {
         match tracker.unmerged_work(session) {
             Ok(None) => {}
             Ok(Some(work)) => output::print_note(&format!("{session}: {}", describe_work(&work))),
@@ -131,6 +142,25 @@ async fn describe(directory: &Path, host: Option<RunningHost>) -> anyhow::Result
         }
     }
     Ok(())
+}
+
+/// Returns the worktrees of sessions that were removed before.
+fn list_kept_worktrees(directory: &Path, sessions: &[&Uri]) -> Vec<PathBuf> {
+    let worktrees = ChangeTracker::worktrees_in(&ServerConfig::new(directory).changes_dir());
+    let keys: Vec<_> = sessions
+        .iter()
+        .map(|session| SessionKey::of(session))
+        .collect();
+    let list = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    let is_kept = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        !keys.iter().any(|key| Some(key.as_str()) == name)
+    };
+    let folders = list(&worktrees).filter(is_kept);
+    folders.flat_map(|folder| list(&folder)).collect()
 }
 
 /// Asks the user to type the word.

@@ -8,10 +8,10 @@ use agenthost_protocol::wire::Json;
 
 use crate::agent::content::{clean_agents, clean_schema};
 use crate::agent::models::offer_models;
-use crate::audit::{AuditActor, AuditKind, MAX_AUDIT_ITEMS, audit_details};
 use crate::host::Host;
 use crate::host::config::AgentCatalog;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::{AuditActor, AuditKind, MAX_AUDIT_ITEMS, audit_details};
 
 impl Host {
     /// Replaces the agents and publishes the new list (ROOT-3). A session goes on with the agent

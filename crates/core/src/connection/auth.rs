@@ -14,10 +14,10 @@ use agenthost_protocol::session::{McpServerState, SessionInputRequest};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::Json;
 
-use crate::audit::{AuditKind, audit_details, audit_text};
 use crate::connection::registry::Principal;
 use crate::customization::mcp_servers;
 use crate::host::Host;
+use crate::host::effect::audit::{AuditKind, audit_details, audit_text};
 use crate::host::effect::{Effect, Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::{ConnectionId, Input};

@@ -7,9 +7,9 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::ClientRequest;
 use agenthost_protocol::wire::Json;
 
-use crate::audit::{AuditActor, AuditKind, audit_details, audit_text};
 use crate::connection::registry::{ClientPresence, GracePeriodId, Principal, RememberedClient};
 use crate::host::Host;
+use crate::host::effect::audit::{AuditActor, AuditKind, audit_details, audit_text};
 use crate::host::effect::{Effects, StoreWrite};
 use crate::host::input::{ClientMessage, Input};
 use crate::host::step::Env;

@@ -19,10 +19,10 @@ use agenthost_protocol::wire::Json;
 use percent_encoding::percent_decode_str;
 
 use crate::agent::models;
-use crate::audit::RemovalReason;
 use crate::connection::registry::ClientRecord;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::error::{Refusal, RequestFailure};
 use crate::host::input::ConnectionId;
 use crate::host::settings;

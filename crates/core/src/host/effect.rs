@@ -4,6 +4,8 @@
 //! Then the effects run in order. So a crash can never undo a change that a client has seen or
 //! that a job was started for.
 
+pub(crate) mod audit;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,13 +31,13 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::agent::AgentCommand;
 use crate::agent::environment::SessionEnvironment;
 use crate::agent::options::AgentOptions;
-use crate::audit::AuditEntry;
 use crate::changeset::driver::ChangeJob;
 use crate::chat::completions::FileSearch;
 use crate::connection::auth::{AccessToken, TokenKey};
 use crate::connection::channel_recovery::RecoveryOutcome;
 use crate::connection::registry::{ClientRecord, Principal};
 use crate::customization::driver::CustomizationCommand;
+use crate::host::effect::audit::AuditEntry;
 use crate::host::input::{ConnectionId, Input};
 use crate::resource::FileJob;
 use crate::resource::content::StoredText;

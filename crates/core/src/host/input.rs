@@ -26,7 +26,7 @@ use crate::host::config::AgentCatalog;
 use crate::host::effect::ResponseBody;
 use crate::host::error::RequestFailure;
 use crate::resource::watches::WatchRequest;
-use crate::session::retention::RetentionCheck;
+use crate::session::list::retention::RetentionCheck;
 use crate::terminal::output::TerminalEvent;
 use crate::tools::mcp::app_channel::McpClientMessage;
 use crate::tools::mcp::driver::{GatewayCallId, McpEvent};
@@ -77,13 +77,7 @@ pub enum Input {
         remembered: Option<Box<RememberedClient>>,
     },
     /// A peer was refused before it had a connection.
-    PeerRefused {
-        /// The network address of the peer, if it has one.
-        address: Option<String>,
-        reason: String,
-        /// The number of refusals since the last one that was reported.
-        suppressed: u64,
-    },
+    PeerRefused(RefusedPeer),
     /// A device was paired.
     DevicePaired(PeerIdentity),
     /// A paired device was revoked.
@@ -273,6 +267,16 @@ pub enum Input {
     /// The eviction interval has passed. The host evicts idle channels from memory; the store
     /// has them.
     EvictionDue,
+}
+
+/// A peer that was refused before it had a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedPeer {
+    /// The network address of the peer, if it has one.
+    pub address: Option<String>,
+    pub reason: String,
+    /// The number of refusals since the last one that was reported.
+    pub suppressed: u64,
 }
 
 /// A client's action that the server refused before it reached the host.

@@ -106,7 +106,7 @@ impl Host {
             | Input::ClientLoaded { .. }
             | Input::NotStored { .. }
             | Input::StorageChanged { .. }
-            | Input::PeerRefused { .. }
+            | Input::PeerRefused(_)
             | Input::DevicePaired(_)
             | Input::PrincipalRevoked(_)
             | Input::GraceExpired { .. }

@@ -7,11 +7,11 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
-use crate::audit::{audit_paired_device, audit_refused_peer};
 use crate::changeset::driver::CheckpointId;
 use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::{audit_paired_device, audit_refused_peer};
 use crate::host::input::{ConnectionId, Input};
 use crate::host::recovery::MissingTerminals;
 
@@ -67,11 +67,7 @@ impl Host {
             Input::ClientLoaded { client, remembered } => {
                 self.handle_client_loaded(env, client, remembered.map(|client| *client));
             }
-            Input::PeerRefused {
-                address,
-                reason,
-                suppressed,
-            } => audit_refused_peer(address, &reason, suppressed, out),
+            Input::PeerRefused(peer) => audit_refused_peer(peer, out),
             Input::DevicePaired(device) => audit_paired_device(device, out),
             Input::PrincipalRevoked(principal) => self.revoke_principal(env, principal, out),
             Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),

@@ -14,9 +14,9 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::Json;
 
-use crate::audit::RemovalReason;
 use crate::changeset::driver::WorktreeDisposal;
 use crate::host::Host;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::effect::{Effects, StoreWrite};
 
 /// Key of the creator of a provisional session in the `_meta` of its summary. No client

@@ -18,9 +18,9 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 
-use crate::audit::approvals::AuditDecision;
 use crate::customization::driver::{CustomizationCommand, HookDenial};
 use crate::host::Host;
+use crate::host::effect::audit::approvals::AuditDecision;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
 use crate::tools::mcp::driver::{CallGateMode, GatewayCallId, McpCommand};

@@ -17,9 +17,9 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::ToolCallDecision;
-use crate::audit::approvals::AuditDecision;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::approvals::AuditDecision;
 use crate::host::step::Env;
 
 const AUTO_APPROVE_KEY: &str = "autoApprove";

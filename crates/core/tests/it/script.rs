@@ -95,7 +95,7 @@ use agenthost_core::resource::uris;
 use agenthost_core::{
     AgentCatalog, ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects,
     FileKind, FileMatch, GracePeriodId, Input, McpClientMessage, Principal, RawResponse,
-    RequestFailure, ResponseBody, TerminalEnd, TerminalEvent,
+    RefusedPeer, RequestFailure, ResponseBody, TerminalEnd, TerminalEvent,
 };
 use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RequestId, RpcError};
@@ -255,11 +255,11 @@ impl Runner<'_> {
             }
             "refused" => {
                 let (address, reason) = word(rest);
-                self.test_host.step(Input::PeerRefused {
+                self.test_host.step(Input::PeerRefused(RefusedPeer {
                     address: Some(address.to_owned()),
                     reason: reason.to_owned(),
                     suppressed: 0,
-                })
+                }))
             }
             "found" => {
                 let search = self.test_host.searches.pop_front().unwrap();

@@ -66,9 +66,7 @@ impl HostLoop {
                 action,
                 reason,
             } => tracing::warn!(%channel, action, reason, "discarded an action"),
-            Effect::ReportRemoved { session, rule } => {
-                tracing::info!(%session, rule, "removed a session beyond a limit");
-            }
+            Effect::ReportRemoved { session, rule } => report_removal(&session, rule),
             Effect::Agent {
                 session,
                 provider,
@@ -143,6 +141,10 @@ impl HostLoop {
         }
         self.agents.set_token_principals(session, principals);
     }
+}
+
+fn report_removal(session: &Uri, rule: &str) {
+    tracing::info!(%session, rule, "removed a session beyond a limit");
 }
 
 /// Reads the environment of a session. Without a readable one, the session works with that of

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use agenthost_core::Input;
+use agenthost_core::{Input, RefusedPeer};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -33,11 +33,11 @@ pub(crate) async fn report_refusals(
     let address = request.extensions().get::<PeerAddress>().copied();
     let mut response = next.run(request).await;
     if let Some(report) = response.extensions_mut().remove::<RefusalReport>() {
-        let refused = Input::PeerRefused {
+        let refused = Input::PeerRefused(RefusedPeer {
             address: address.map(|address| address.0.to_string()),
             reason: report.reason,
             suppressed: report.suppressed,
-        };
+        });
         // The refusal must not wait for the clients that fill the queue.
         match state.context.events.try_send(LoopEvent::Input(refused)) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::config::ServerConfig;
-use crate::disk_usage::measure_directory;
 use crate::page::now_ms;
+use crate::workers::disk_usage::measure_directory;
 
 /// Starts the checks of the limits on sessions.
 #[derive(Debug)]

@@ -63,7 +63,7 @@ impl Input {
                 | Input::Disconnected { .. }
                 | Input::RequestCompleted { .. }
                 | Input::FileSearchFinished { .. }
-                | Input::PeerRefused { .. }
+                | Input::PeerRefused(_)
                 | Input::DevicePaired(_)
                 | Input::RetentionDue(_)
                 | Input::EvictionDue

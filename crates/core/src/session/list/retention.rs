@@ -10,9 +10,9 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 
-use crate::audit::RemovalReason;
 use crate::changeset::driver::WorktreeDisposal;
 use crate::host::Host;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::effect::{Effect, Effects};
 
 /// Maximum number of sessions that one input removes, because they are removed in one step.

@@ -17,7 +17,7 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::connection::registry::{PeerIdentity, Principal};
 use crate::host::Host;
 use crate::host::effect::{Effects, StoreWrite};
-use crate::host::input::ConnectionId;
+use crate::host::input::{ConnectionId, RefusedPeer};
 use crate::resource::content::sha256_hex;
 use crate::session::provisional;
 
@@ -326,20 +326,15 @@ fn peer_actor(
 }
 
 /// Records a peer that was refused before it had a connection.
-pub(crate) fn audit_refused_peer(
-    address: Option<String>,
-    reason: &str,
-    suppressed: u64,
-    out: &mut Effects,
-) {
+pub(crate) fn audit_refused_peer(peer: RefusedPeer, out: &mut Effects) {
+    let suppressed = (peer.suppressed > 0).then(|| Json::from(peer.suppressed));
     let details = audit_details([
-        ("reason", Some(Json::from(audit_text(reason)))),
-        (
-            "suppressed",
-            (suppressed > 0).then(|| Json::from(suppressed)),
-        ),
+        ("reason", Some(Json::from(audit_text(&peer.reason)))),
+        ("suppressed", suppressed),
     ]);
-    let actor = AuditActor::Unauthenticated { address };
+    let actor = AuditActor::Unauthenticated {
+        address: peer.address,
+    };
     out.audit(AuditKind::ConnectionRefused, actor, None, details);
 }
 
