@@ -2,10 +2,10 @@
 //! then runs their effects.
 
 pub(crate) mod batch;
+mod channel_loader;
 pub(crate) mod execute;
 pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
-mod loading;
 pub(crate) mod outbound;
 pub(crate) mod redaction;
 mod replay;
