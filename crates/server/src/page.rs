@@ -47,6 +47,8 @@ pub(crate) struct HttpState {
     pub(crate) files: Arc<PageFiles>,
     pub(crate) context: ConnectionContext,
     pub(crate) log: Arc<LogLimiter>,
+    /// Limits the refused peers in the audit log.
+    pub(crate) audit_limiter: Arc<LogLimiter>,
 }
 
 impl HttpState {
@@ -55,12 +57,19 @@ impl HttpState {
         let reason = rejection.reason();
         let mut response = (rejection.status(), reason).into_response();
         if let Some(suppressed) = self.log.permit() {
-            let reason = reason.trim().to_owned();
-            tracing::info!(reason, suppressed, "refused a connection");
+            tracing::info!(reason = reason.trim(), suppressed, "refused a connection");
+        }
+        self.report_refusal(reason.trim(), &mut response);
+        response
+    }
+
+    /// Adds a refusal to its response, for the audit log, unless there were too many.
+    pub(crate) fn report_refusal(&self, reason: &str, response: &mut Response) {
+        if let Some(suppressed) = self.audit_limiter.permit() {
+            let reason = reason.to_owned();
             let report = RefusalReport { reason, suppressed };
             response.extensions_mut().insert(report);
         }
-        response
     }
 
     /// Finds the device of the cookies in a request, with its cookie.

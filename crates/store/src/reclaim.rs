@@ -106,10 +106,12 @@ impl Store {
         let transaction = self.connection.transaction()?;
         let mut budget = limit;
         let mut bytes = 0;
+        let mut gives_back_pages = self.reclaim.gives_back_pages;
         while budget > 0 {
             let Some((channel, seq)) = next_removed(&transaction)? else {
                 break;
             };
+            gives_back_pages = true;
             let (rows, size) = delete_oldest(&transaction, &channel, seq, budget)?;
             bytes += size;
             if rows < budget {
@@ -129,7 +131,7 @@ impl Store {
         };
         transaction.commit()?;
         self.log_bytes = self.log_bytes.saturating_sub(bytes.unsigned_abs());
-        self.reclaim.gives_back_pages = true;
+        self.reclaim.gives_back_pages = gives_back_pages;
         Ok(rest)
     }
 

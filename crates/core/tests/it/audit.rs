@@ -99,7 +99,17 @@ fn changes_of_settings_are_recorded() {
         c1 ! root root/configChanged {"config": {"defaultAgent": "nobody"}}
         agents shell! other
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            connection.accepted {"kind":"peer","principal":"me","client":"a"} {"scope":"terminal","protocol":"1.0.0"}
+            folder.granted {"kind":"peer","principal":"me","client":"a"} {"folder":"file:///a","access":"read"}
+            folder.granted {"kind":"peer","principal":"me","client":"a"} {"folder":"file:///b","access":"read"}
+            code.allowed {"kind":"peer","principal":"me","client":"a"} {"code":"k1"}
+            setting.changed {"kind":"peer","principal":"me","client":"a"} {"setting":"defaultAgent","value":"other"}
+            folder.revoked {"kind":"peer","principal":"me","client":"a"} {"folder":"file:///a","access":"read"}
+            folder.granted {"kind":"peer","principal":"me","client":"a"} {"folder":"file:///c","access":"write"}
+            code.revoked {"kind":"peer","principal":"me","client":"a"} {"code":"k1"}
+            agents.changed host {"changed":["shell"]}
+        "#]],
     );
 }
 
@@ -117,7 +127,13 @@ fn removals_and_tokens_are_recorded() {
         - wait 200000000
         retention 1
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            connection.accepted {"kind":"peer","principal":"me","client":"a"} {"scope":"terminal","protocol":"1.0.0"}
+            token.stored {"kind":"peer","principal":"me","client":"a"} {"resource":"https://example.org/api"}
+            token.removed {"kind":"peer","principal":"me","client":"a"} {"resource":"https://example.org/api"}
+            session.removed {"kind":"peer","principal":"me","client":"a"} [ahp-session:/s1] {"agent":"shell","created":"2026-01-05T09:00:00.000Z","modified":"2026-01-05T09:00:00.000Z"}
+            session.removed host [ahp-session:/s2] {"agent":"shell","created":"2026-01-05T09:00:00.000Z","modified":"2026-01-05T09:00:00.000Z","rule":"retention.session_days"}
+        "#]],
     );
 }
 
@@ -140,7 +156,10 @@ fn denials_of_hooks_are_recorded() {
         agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "Run", "toolInput": "x"}
         customized s1 checked 1 not allowed
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            connection.accepted {"kind":"peer","principal":"me","client":"a"} {"scope":"terminal","protocol":"1.0.0"}
+            toolCall.decided host [ahp-session:/s1] {"decision":"denied","rule":"hook","tool":"bash","input":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","chat":"ahp-chat://default/YWhwLXNlc3Npb246L3Mx","turn":"t1","call":"k1"}
+        "#]],
     );
 }
 

@@ -86,6 +86,19 @@ fn sessions_are_removed_by_size() {
         retention - 30 s1=20 s2=20
         retention - 10
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            retention - 60 s1=20 s2=20 s3=20
+                nothing
+            retention - 59 s1=20 s2=20 s3=20
+                agent s3: close
+                changes s3: forget
+                removed s3 by retention.session_megabytes
+            retention - 30 s1=20 s2=20
+                agent s1: close
+                changes s1: forget
+                removed s1 by retention.session_megabytes
+            retention - 10
+                nothing
+        "#]],
     );
 }

@@ -15,8 +15,8 @@ use crate::page::HttpState;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
-/// The reason of a refusal, an extension of its response. Responses beyond the rate limit of log
-/// lines have none, so that peers without a credential can't fill the audit log.
+/// The reason of a refusal, an extension of its response. Responses beyond the rate limit have
+/// none, so that peers without a credential can't fill the audit log.
 #[derive(Debug, Clone)]
 pub(crate) struct RefusalReport {
     pub(crate) reason: String,

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use crate::auth::UpgradeRejection;
 use crate::auth::device_registry::{PairingError, device_identity};
 use crate::connection::message::LoopEvent;
-use crate::page::refusals::RefusalReport;
 use crate::page::{HttpState, now_ms};
 
 /// Limit on the body of a request.
@@ -139,10 +138,8 @@ fn refuse_pairing(state: &HttpState, error: &PairingError) -> Response {
     let mut response = pairing_response(error);
     if let Some(suppressed) = state.log.permit() {
         tracing::info!(%error, suppressed, "refused to pair a device");
-        let reason = error.to_string();
-        let report = RefusalReport { reason, suppressed };
-        response.extensions_mut().insert(report);
     }
+    state.report_refusal(&error.to_string(), &mut response);
     response
 }
 
