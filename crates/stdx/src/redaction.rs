@@ -141,7 +141,7 @@ fn check_pattern(pattern: &str) -> Result<(), PatternError> {
     }
 }
 
-fn compile(patterns: &[&str]) -> Result<Regex, BuildError> {
+fn compile(patterns: &[&str]) -> Result<Regex, Box<BuildError>> {
     Regex::builder()
         .configure(
             Config::new()
@@ -150,6 +150,7 @@ fn compile(patterns: &[&str]) -> Result<Regex, BuildError> {
         )
         .syntax(syntax::Config::new().unicode(false).utf8(false))
         .build_many(patterns)
+        .map_err(Box::new)
 }
 
 #[cfg(test)]
