@@ -284,7 +284,7 @@ impl AgentConnection {
         }
     }
 
-    /// Deletes an agent session that was only opened for a probe.
+    /// Deletes an agent session, if the agent supports that.
     pub(crate) fn delete_session(&self, id: &str) {
         if self.features.has_delete {
             let params = json!({"sessionId": id});

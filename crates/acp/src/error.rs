@@ -104,6 +104,9 @@ pub enum UnsupportedFeature {
     /// A list of the agent's sessions.
     #[error("this agent does not list its sessions")]
     ListSessions,
+    /// The deletion of the agent's sessions.
+    #[error("this agent does not delete its sessions")]
+    DeleteSessions,
     /// The import of an agent session into a new session of the host.
     #[error("this agent cannot resume sessions, or another session of the host uses this one")]
     ImportSession,

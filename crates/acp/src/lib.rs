@@ -31,7 +31,9 @@ pub use error::{AcpError, AgentStep, AgentTimeout, SignInError, StartError, Unsu
 pub use process_pool::launch::{AgentLaunch, SpawnError};
 pub use registry::credentials::{CredentialFile, CredentialPlaces};
 pub use registry::discovery::{find_known_agent, find_program};
-pub use registry::probe::session_list::{AgentSessionInfo, list_agent_sessions};
+pub use registry::probe::session_list::{
+    AgentSessionInfo, delete_agent_sessions, list_agent_sessions,
+};
 pub use registry::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
 pub use registry::probe::{
     ProbeReport, SignInState, probe_agent, program_version, sign_in, sign_in_command,

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod allow;
 pub(crate) mod attach;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod changes;
 pub(crate) mod completions;
@@ -10,6 +11,8 @@ pub(crate) mod customizations;
 pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod du;
+pub(crate) mod forget;
 pub(crate) mod fork;
 pub(crate) mod logs;
 pub(crate) mod man;

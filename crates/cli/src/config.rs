@@ -14,10 +14,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::number::Millis;
-use agenthost_server::{FileAccess, GrantedRoot, ServerConfig, ServerLimits, TlsFiles};
+use agenthost_server::{
+    FileAccess, GrantedRoot, ServerConfig, ServerLimits, SessionRetention, TlsFiles,
+};
+use agenthost_stdx::hex::encode_hex;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::Durability;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
 use agents::AgentTable;
@@ -49,6 +54,7 @@ pub(crate) struct FileConfig {
     mcp_servers: Vec<McpTable>,
     limits: LimitsTable,
     retention: RetentionTable,
+    redaction: RedactionTable,
     /// The file, for errors.
     #[serde(skip)]
     path: Option<PathBuf>,
@@ -110,6 +116,14 @@ struct RetentionTable {
     days: Option<u32>,
     megabytes: Option<u32>,
     client_days: Option<u32>,
+    session_days: Option<u32>,
+    session_megabytes: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct RedactionTable {
+    patterns: Vec<String>,
 }
 
 impl FileConfig {
@@ -242,7 +256,57 @@ impl FileConfig {
             &mut retention.bytes,
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
+        config.session_retention = self.session_retention()?;
+        config.redactor = self.compile_patterns()?;
+        config.configuration_digest = self.digest();
         Ok(agents)
+    }
+
+    /// Returns the limits on the sessions that are kept.
+    fn session_retention(&self) -> anyhow::Result<SessionRetention> {
+        let table = &self.retention;
+        let values = [
+            ("session_days", table.session_days),
+            ("session_megabytes", table.session_megabytes),
+        ];
+        if let Some((name, _)) = values.iter().find(|(_, value)| *value == Some(0)) {
+            return Err(anyhow!(
+                "`retention.{name}` must be greater than 0: with 0, no session is kept"
+            ))
+            .at(KeyPath::of("retention").key(name));
+        }
+        let days = table.session_days.map(i64::from);
+        let megabytes = table.session_megabytes.map(u64::from);
+        Ok(SessionRetention {
+            age: days.map(|days| Millis(days * 24 * 60 * 60 * 1_000)),
+            bytes: megabytes.map(|megabytes| megabytes * 1024 * 1024),
+        })
+    }
+
+    /// Returns the redactor of secrets, with the patterns of the file.
+    pub(crate) fn redactor(&self) -> anyhow::Result<SecretRedactor> {
+        self.located(self.compile_patterns())
+    }
+
+    fn compile_patterns(&self) -> anyhow::Result<SecretRedactor> {
+        let patterns = &self.redaction.patterns;
+        let error = match SecretRedactor::new(patterns) {
+            Ok(redactor) => return Ok(redactor),
+            Err(error) => error,
+        };
+        let path = KeyPath::of("redaction").key("patterns");
+        let index = patterns
+            .iter()
+            .position(|pattern| *pattern == error.pattern);
+        let path = index.map_or(path.clone(), |index| path.index(index));
+        Err(anyhow!("`redaction.patterns`: {error}")).at(path)
+    }
+
+    /// Returns the digest of the file, for the audit log; `None` without a file.
+    fn digest(&self) -> Option<String> {
+        self.path.as_ref()?;
+        let digest = encode_hex(&Sha256::digest(&self.text.0));
+        Some(format!("sha256:{digest}"))
     }
 }
 

@@ -69,15 +69,18 @@ enum CliCommand {
     Merge(commands::changes::MergeArgs),
     Apply(commands::changes::ApplyArgs),
     Fork(commands::fork::ForkArgs),
-    Remove(commands::fork::RemoveSessionArgs),
+    Remove(commands::sessions::removal::RemoveSessionsArgs),
     Model(commands::settings::ModelArgs),
     Mode(commands::settings::ModeArgs),
     Allow(commands::allow::AllowArgs),
     Agents(commands::agents::AgentsArgs),
     Customizations(commands::customizations::CustomizationsArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Audit(commands::audit::AuditArgs),
+    Du(commands::du::UsageArgs),
     Backup(commands::backup::BackupArgs),
     RestoreBackup(commands::restore_backup::RestoreBackupArgs),
+    Forget(commands::forget::ForgetArgs),
     Reduce(commands::reduce::ReduceArgs),
     Relay(commands::relay::RelayArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -111,6 +114,8 @@ Examples:
   agenthost agents                            list agents and whether they work
   agenthost customizations                    list rules, skills, plugins and MCP servers
   agenthost doctor                            check the installation
+  agenthost du                                show what uses the space on the disk
+  agenthost audit --since 7d                  show who approved and changed what
   agenthost backup agenthost.backup           write all data to one file
   agenthost reduce wire.jsonl                 compute the state of a wire log";
 
@@ -162,15 +167,18 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Merge(arguments) => block_on(commands::changes::merge(arguments)),
         CliCommand::Apply(arguments) => block_on(commands::changes::apply(arguments)),
         CliCommand::Fork(arguments) => block_on(commands::fork::fork(arguments)),
-        CliCommand::Remove(arguments) => block_on(commands::fork::remove(arguments)),
+        CliCommand::Remove(arguments) => block_on(commands::sessions::removal::run(arguments)),
         CliCommand::Model(arguments) => block_on(commands::settings::model(arguments)),
         CliCommand::Mode(arguments) => block_on(commands::settings::mode(arguments)),
         CliCommand::Allow(arguments) => block_on(commands::allow::run(arguments)),
         CliCommand::Agents(arguments) => block_on(commands::agents::run(arguments)),
         CliCommand::Customizations(arguments) => block_on(commands::customizations::run(arguments)),
         CliCommand::Doctor(arguments) => block_on(commands::doctor::run(arguments)),
+        CliCommand::Audit(arguments) => commands::audit::run(&arguments),
+        CliCommand::Du(arguments) => commands::du::run(&arguments),
         CliCommand::Backup(arguments) => commands::backup::run(&arguments),
         CliCommand::RestoreBackup(arguments) => commands::restore_backup::run(&arguments),
+        CliCommand::Forget(arguments) => block_on(commands::forget::run(arguments)),
         CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
         CliCommand::Relay(arguments) => block_on(commands::relay::run(arguments)),
         CliCommand::Completions(arguments) => commands::completions::run(&arguments),

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
 
 use agenthost_protocol::label::is_invisible;
+use agenthost_stdx::redaction::SecretRedactor;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -93,11 +94,37 @@ pub(crate) enum LogDetail {
     Everything,
 }
 
+/// Masks secrets in the lines of a log. Each line is written at once.
+struct RedactingWriter<W> {
+    writer: W,
+    redactor: SecretRedactor,
+}
+
+impl<W: Write> RedactingWriter<W> {
+    fn new(writer: W, redactor: SecretRedactor) -> Self {
+        RedactingWriter { writer, redactor }
+    }
+}
+
+impl<W: Write> Write for RedactingWriter<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let redacted = self.redactor.redact(&text);
+        self.writer.write_all(redacted.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
 /// Starts logging to stderr or to a file, as text or JSON.
 pub(crate) fn start_log(
     detail: LogDetail,
     json: bool,
     file: Option<RotatingLog>,
+    redactor: SecretRedactor,
 ) -> anyhow::Result<()> {
     let level = match detail {
         LogDetail::Warnings => tracing::Level::WARN,
@@ -105,8 +132,8 @@ pub(crate) fn start_log(
         LogDetail::Everything => tracing::Level::DEBUG,
     };
     let writer = match file {
-        Some(file) => BoxMakeWriter::new(Mutex::new(file)),
-        None => BoxMakeWriter::new(io::stderr),
+        Some(file) => BoxMakeWriter::new(Mutex::new(RedactingWriter::new(file, redactor))),
+        None => BoxMakeWriter::new(Mutex::new(RedactingWriter::new(io::stderr(), redactor))),
     };
     // These crates log the messages that they pass on, which may contain prompts and
     // secrets.
@@ -148,6 +175,19 @@ fn write_stderr(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_do_not_reach_the_log() {
+        let mut log = Vec::new();
+        let mut writer = RedactingWriter::new(&mut log, SecretRedactor::default());
+        writer
+            .write_all(b"failed: https://me:hunter2@host/x\n")
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(log).unwrap(),
+            "failed: https://me:[redacted]@host/x\n"
+        );
+    }
 
     #[test]
     fn bidi_and_invisible_characters_are_escaped() {

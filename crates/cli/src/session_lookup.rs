@@ -42,6 +42,11 @@ pub(crate) async fn list_sessions(client: &mut Client) -> anyhow::Result<Vec<Ses
     }
 }
 
+/// Returns `true` if a name is the URI of a session, or the beginning or end of its id.
+pub(crate) fn is_named(session: &Uri, named: &str) -> bool {
+    session.as_str().ends_with(named) || id_of(session).starts_with(named)
+}
+
 /// Finds a session by its URI, or by the beginning or end of its id.
 pub(crate) async fn find_session(
     client: &mut Client,
@@ -52,8 +57,7 @@ pub(crate) async fn find_session(
         if summary.resource.as_str() == named {
             return Ok(summary);
         }
-        let id = id_of(&summary.resource);
-        if summary.resource.as_str().ends_with(named) || id.starts_with(named) {
+        if is_named(&summary.resource, named) {
             found.push(summary);
         }
     }

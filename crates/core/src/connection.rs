@@ -146,7 +146,7 @@ impl Host {
                 created.map(|()| None)
             }
             ClientRequest::DisposeSession(params) => {
-                let disposed = self.dispose_session_for(connection, &params.channel, out);
+                let disposed = self.dispose_session_for(connection, &params, out);
                 disposed.map(|()| Some(ResponseBody::Null))
             }
             ClientRequest::CreateChat(params) => {

@@ -35,7 +35,7 @@ pub use agent::options::AgentOptions;
 pub use changeset::driver::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
     EditSurvey, GitStatus, OperationKind, OperationRequest, OperationResult, SurveyScope,
-    SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeRequest,
+    SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeDisposal, WorktreeRequest,
 };
 pub use chat::completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEMS};
 pub use connection::auth::{AccessToken, TokenKey};
@@ -48,10 +48,12 @@ pub use connection::registry::{
 };
 pub use customization::apply_enablement_settings;
 pub use host::config::{AgentCatalog, HostConfig};
+pub use host::effect::audit::{AuditActor, AuditEntry, AuditKind};
 pub use host::effect::{AppVisibility, Effect, Effects, Recipient, ResponseBody, StoreWrite};
 pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{
-    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
+    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RefusedPeer,
+    RejectedDispatch,
 };
 pub use host::recovery::memory::{HostMemory, MemoryError, MemoryPart};
 pub use host::step::Env;
@@ -62,6 +64,7 @@ pub use resource::content::{
 };
 pub use resource::watches::WatchRequest;
 pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
+pub use session::list::retention::{RetentionCheck, SessionRetention};
 pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
 pub use terminal::background::MAX_BACKGROUND_COMMANDS;
 pub use terminal::command_report::{

@@ -16,7 +16,7 @@ pub(crate) mod worktree;
 use std::sync::Arc;
 
 use agenthost_protocol::chat::ChatState;
-use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::common::{Meta, SessionStatus};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{
     ActiveSessionsChanged, AgentInfo, ListSessionsParams, ListSessionsResult, RootAction,
@@ -31,8 +31,9 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
-use crate::changeset::driver::CheckpointId;
+use crate::changeset::driver::{CheckpointId, WorktreeDisposal};
 use crate::host::Host;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::effect::{Effect, Effects, ResponseBody, StoreWrite};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
@@ -41,6 +42,12 @@ use crate::resource::uris;
 use crate::session::fork::SessionFork;
 use crate::session::list::RemovedSession;
 use crate::{chat, policy};
+
+/// The `_meta` key of `disposeSession` for the worktree of the session.
+const WORKTREE_META_KEY: &str = "agenthost.worktree";
+
+/// The value of that key with which the worktree is removed with the work in it.
+const DISCARD_WORKTREE: &str = "discard";
 
 /// Maximum number of sessions in one response, so that a page is encoded and sent quickly.
 const SESSION_PAGE_SIZE: usize = 200;
@@ -171,9 +178,11 @@ impl Host {
     pub(crate) fn dispose_session(
         &mut self,
         session: &Uri,
+        reason: RemovalReason,
+        worktree: WorktreeDisposal,
         out: &mut Effects,
     ) -> Result<(), RequestFailure> {
-        if self.remove_session(session, out) {
+        if self.remove_session(session, reason, worktree, out) {
             Ok(())
         } else {
             Err(RequestFailure::UnknownSession(session.clone()))
@@ -183,10 +192,17 @@ impl Host {
     /// Removes a session with everything that belongs to it, chats first so that their
     /// subscribers can release them (SES-17, SES-18). Returns `false` if there is no such
     /// session.
-    pub(crate) fn remove_session(&mut self, session: &Uri, out: &mut Effects) -> bool {
+    pub(crate) fn remove_session(
+        &mut self,
+        session: &Uri,
+        reason: RemovalReason,
+        worktree: WorktreeDisposal,
+        out: &mut Effects,
+    ) -> bool {
         let Some(gone) = self.sessions.remove(session) else {
             return false;
         };
+        self.audit_removal(&gone, reason, out);
         self.untrack_customizations(session, out);
         self.drop_principals(session, out);
         self.close_session_terminals(session, out);
@@ -198,7 +214,7 @@ impl Host {
             });
         }
         self.remove_changesets(session, out);
-        self.forget_checkpoints(session, out);
+        self.forget_checkpoints(session, worktree, out);
         for chat in gone.chats.iter().flatten() {
             self.remove_changesets(&chat.resource, out);
             let removed = SessionAction::ChatRemoved(ChatRemoved {
@@ -285,6 +301,15 @@ impl Host {
                 .map(|(_, summary)| (***summary).clone())
                 .collect(),
         }))
+    }
+}
+
+/// Returns the disposal of the worktree that a `disposeSession` requests.
+pub(crate) fn worktree_disposal(meta: Option<&Meta>) -> WorktreeDisposal {
+    let wanted = meta.and_then(|meta| meta.get(WORKTREE_META_KEY)?.as_str());
+    match wanted == Some(DISCARD_WORKTREE) {
+        true => WorktreeDisposal::Discard,
+        false => WorktreeDisposal::KeepWork,
     }
 }
 

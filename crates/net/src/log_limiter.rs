@@ -23,7 +23,11 @@ const MAX_LINES_PER_WINDOW: u32 = 10;
 /// }
 /// ```
 #[derive(Debug)]
-pub struct LogLimiter(Mutex<LogWindow>);
+pub struct LogLimiter {
+    max_lines: u32,
+    window: Duration,
+    state: Mutex<LogWindow>,
+}
 
 #[derive(Debug)]
 struct LogWindow {
@@ -34,26 +38,36 @@ struct LogWindow {
 
 impl Default for LogLimiter {
     fn default() -> Self {
-        LogLimiter(Mutex::new(LogWindow {
-            start: Instant::now(),
-            lines: 0,
-            suppressed: 0,
-        }))
+        LogLimiter::new(MAX_LINES_PER_WINDOW, LOG_WINDOW)
     }
 }
 
 impl LogLimiter {
+    /// Creates a limiter of this many lines in each time window.
+    #[must_use]
+    pub fn new(max_lines: u32, window: Duration) -> Self {
+        LogLimiter {
+            max_lines,
+            window,
+            state: Mutex::new(LogWindow {
+                start: Instant::now(),
+                lines: 0,
+                suppressed: 0,
+            }),
+        }
+    }
+
     /// Returns `None` if the line must not be logged. Otherwise returns the number of lines that
     /// were suppressed since the last one, to be logged with this one.
     #[must_use]
     pub fn permit(&self) -> Option<u64> {
-        let mut window = lock(&self.0);
+        let mut window = lock(&self.state);
         let now = Instant::now();
-        if now.duration_since(window.start) >= LOG_WINDOW {
+        if now.duration_since(window.start) >= self.window {
             window.start = now;
             window.lines = 0;
         }
-        if window.lines >= MAX_LINES_PER_WINDOW {
+        if window.lines >= self.max_lines {
             window.suppressed = window.suppressed.saturating_add(1);
             return None;
         }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, ShellAgent};
-use agenthost_core::GrantedRoot;
+use agenthost_core::{GrantedRoot, SessionRetention};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
@@ -43,6 +44,14 @@ pub struct ServerConfig {
     pub durability: Durability,
     /// Limits on the age and size of the log.
     pub retention: Retention,
+    /// Limits on the sessions that are kept. By default, all are.
+    pub session_retention: SessionRetention,
+    /// Time between two checks of these limits.
+    pub session_retention_interval: Duration,
+    /// Masks secrets in the audit log and in the wire log.
+    pub redactor: SecretRedactor,
+    /// The digest of the configuration file, for the audit log.
+    pub configuration_digest: Option<String>,
     /// Limits on clients and their connections.
     pub limits: ServerLimits,
     /// Directories that clients may access, in addition to those of sessions.
@@ -64,6 +73,12 @@ pub struct ServerConfig {
     /// process of the host and end with it.
     pub runner: Option<RunnerLaunch>,
 }
+
+/// Time between two checks of the limits on sessions. Their sizes are measured on the disk.
+const SESSION_RETENTION_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Directory for content that is too large for a state, in the data directory.
+pub(crate) const CONTENT_DIR: &str = "content";
 
 /// Directory for checkpoints and worktrees of sessions, in the data directory.
 pub(crate) const CHANGES_DIR: &str = "changes";
@@ -99,6 +114,10 @@ impl ServerConfig {
             allowed_hosts: Vec::new(),
             durability: Durability::Process,
             retention: DEFAULT_RETENTION,
+            session_retention: SessionRetention::default(),
+            session_retention_interval: SESSION_RETENTION_INTERVAL,
+            redactor: SecretRedactor::default(),
+            configuration_digest: None,
             limits: ServerLimits::default(),
             roots: Vec::new(),
             shell: None,
@@ -117,6 +136,12 @@ impl ServerConfig {
     #[must_use]
     pub fn pid_dir(&self) -> PathBuf {
         self.data_directory.join(PID_DIR)
+    }
+
+    /// Returns the directory for checkpoints and worktrees of sessions.
+    #[must_use]
+    pub fn changes_dir(&self) -> PathBuf {
+        self.data_directory.join(CHANGES_DIR)
     }
 
     /// Returns the files of the host itself, which clients and agents must not access: the

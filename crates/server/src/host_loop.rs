@@ -2,12 +2,14 @@
 //! then runs their effects.
 
 pub(crate) mod batch;
+mod channel_loader;
 pub(crate) mod drivers;
 pub(crate) mod execute;
 pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
 pub(crate) mod outbound;
 mod persistence;
+pub(crate) mod redaction;
 mod replay;
 mod storage;
 
@@ -15,11 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent};
-use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_core::{AuditEntry, ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
-use agenthost_store::{AppendResult, Retention, Store, StoreError};
+use agenthost_stdx::redaction::SecretRedactor;
+use agenthost_store::{AppendResult, MaintenanceState, Retention, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +42,7 @@ use crate::workers::Workers;
 /// database).
 const STORE_IDLE_DELAY: Duration = Duration::from_millis(300);
 
-/// Timeout of open checkpoints when the host stops.
+/// Timeout of open checkpoints and removals when the host stops.
 const CHECKPOINT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval at which idle channels are evicted from memory.
@@ -53,6 +56,10 @@ pub(crate) struct HostLoop {
     pub(crate) launcher: DriverLauncher,
     pub(crate) catalog: CatalogBuilder,
     pub(crate) retention: Retention,
+    /// Masks secrets in entries of the audit log.
+    pub(crate) redactor: SecretRedactor,
+    /// The audit entry of this start.
+    pub(crate) start_entry: AuditEntry,
     pub(crate) events: mpsc::Receiver<LoopEvent>,
     pub(crate) agent_inputs: mpsc::Receiver<Input>,
     pub(crate) publisher: Publisher,
@@ -96,6 +103,7 @@ impl HostLoop {
             let pause = self.publisher.slow_client_pause();
             let is_blocked = self.blocked.is_some();
             let defers = self.blocked.as_ref();
+            let retention_check = self.workers.retention_worker.next_check();
             let takes_results = defers.is_none_or(BlockedStorage::has_capacity);
             let mut batch = InputBatch::default();
             let first = tokio::select! {
@@ -121,10 +129,14 @@ impl HostLoop {
                     self.publisher.flush_due().map_err(StoreError::from)?;
                     continue;
                 }
+                () = wait_until(retention_check), if retention_check.is_some() => {
+                    self.workers.start_retention_check();
+                    continue;
+                }
                 _ = eviction_timer.tick() => Some(LoopEvent::Input(Input::EvictionDue)),
                 () = tokio::time::sleep(STORE_IDLE_DELAY), if self.needs_maintenance => {
-                    self.needs_maintenance = false;
-                    self.store.run_idle_maintenance();
+                    let rest = allow_no_space(self.store.run_idle_maintenance())?;
+                    self.needs_maintenance = rest == Some(MaintenanceState::Pending);
                     continue;
                 }
                 () = stop.cancelled() => break,
@@ -166,13 +178,12 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Waits for open checkpoints, up to [`CHECKPOINT_DRAIN_TIMEOUT`]. The files at the end of
-    /// a turn can't be captured later.
+    /// Waits for open checkpoints and removals, up to [`CHECKPOINT_DRAIN_TIMEOUT`].
     async fn drain_checkpoints(&mut self) -> Result<(), StoreError> {
         let deadline = Instant::now() + CHECKPOINT_DRAIN_TIMEOUT;
-        while self.workers.change_worker.has_open_checkpoints() {
-            let next_input = self.workers.change_worker.next_input();
-            let Ok(input) = tokio::time::timeout_at(deadline, next_input).await else {
+        loop {
+            let next_input = self.workers.change_worker.next_awaited_input();
+            let Ok(Some(input)) = tokio::time::timeout_at(deadline, next_input).await else {
                 break;
             };
             let mut batch = InputBatch::default();
@@ -199,6 +210,8 @@ impl HostLoop {
     async fn start(&mut self) -> Result<(), StoreError> {
         let mut out = Effects::default();
         self.step_host(Input::Started, &mut out).await?;
+        out.writes
+            .push(StoreWrite::Audit(Box::new(self.start_entry.clone())));
         for channel in self.host.channels_to_recover() {
             let extent = LoadExtent::Tail;
             self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
@@ -346,53 +359,7 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Loads the record of the client that an input concerns, if it is not present.
-    fn load_client(&mut self, input: &Input, out: &mut Effects) -> Result<(), StoreError> {
-        match self.host.missing_client(input) {
-            Some(client) => self.load_client_record(client, out),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn load_client_record(
-        &mut self,
-        client: ClientId,
-        out: &mut Effects,
-    ) -> Result<(), StoreError> {
-        let remembered = match self.store.load_client(&client) {
-            // The client starts over.
-            Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%client, %error, "failed to load the record of a client");
-                None
-            }
-            remembered => remembered?.map(Box::new),
-        };
-        let env = self.next_env();
-        let loaded = Input::ClientLoaded { client, remembered };
-        self.host.step(&env, loaded, out);
-        Ok(())
-    }
-
-    fn load_channel(&mut self, need: ChannelNeed, out: &mut Effects) -> Result<(), StoreError> {
-        let ChannelNeed { channel, extent } = need;
-        let loaded = match self.store.load(&channel, extent) {
-            // The rest of the host works without this channel.
-            Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%channel, %error, "failed to load a channel");
-                return Ok(());
-            }
-            loaded => loaded?,
-        };
-        if let Some(loaded) = loaded {
-            let env = self.next_env();
-            let restored = Input::ChannelLoaded { channel, loaded };
-            self.note_step(&restored);
-            self.host.step(&env, restored, out);
-        }
-        Ok(())
-    }
-
-    fn next_env(&mut self) -> Env {
+    pub(super) fn next_env(&mut self) -> Env {
         self.nonce = self.nonce.wrapping_add(1);
         Env {
             now: now(),

@@ -26,7 +26,7 @@ mod server;
 mod transport;
 mod workers;
 
-pub use agenthost_core::{AccessScope, FileAccess, GrantedRoot};
+pub use agenthost_core::{AccessScope, FileAccess, GrantedRoot, SessionRetention};
 pub use auth::device_directory::{DeviceDirectory, PairedDevice};
 pub use auth::pairing_code::{PairingCode, PairingRequest, create_pairing_code};
 pub use config::{ServerConfig, ServerLimits};
@@ -39,3 +39,4 @@ pub use server::agent_catalog::AgentReplacer;
 pub use server::{HOST_FILE, HostUsage, ServeError, Server, serve};
 pub use transport::tls::{TlsError, TlsFiles};
 pub use workers::customization::{CustomizationsConfig, PACKAGES_DIR, RelayProgram};
+pub use workers::disk_usage::{DirectoryUsage, measure_directory};

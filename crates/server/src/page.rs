@@ -7,6 +7,7 @@
 pub(crate) mod app_frame;
 pub(crate) mod files;
 pub(crate) mod headers;
+pub(crate) mod refusals;
 pub(crate) mod sign_in;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use crate::auth::device_registry::{AuthenticatedDevice, DeviceRegistry};
 use crate::auth::{CookieSecret, UpgradeGuard, UpgradeRejection};
 use crate::connection::ConnectionContext;
 use crate::page::files::PageFiles;
+use crate::page::refusals::RefusalReport;
 
 /// A file of the page.
 #[derive(Debug, Clone)]
@@ -45,16 +47,29 @@ pub(crate) struct HttpState {
     pub(crate) files: Arc<PageFiles>,
     pub(crate) context: ConnectionContext,
     pub(crate) log: Arc<LogLimiter>,
+    /// Limits the refused peers in the audit log.
+    pub(crate) audit_limiter: Arc<LogLimiter>,
 }
 
 impl HttpState {
     /// Returns the response to a request that is refused.
     pub(crate) fn refuse(&self, rejection: UpgradeRejection) -> Response {
         let reason = rejection.reason();
+        let mut response = (rejection.status(), reason).into_response();
         if let Some(suppressed) = self.log.permit() {
             tracing::info!(reason = reason.trim(), suppressed, "refused a connection");
         }
-        (rejection.status(), reason).into_response()
+        self.report_refusal(reason.trim(), &mut response);
+        response
+    }
+
+    /// Adds a refusal to its response, for the audit log, unless there were too many.
+    pub(crate) fn report_refusal(&self, reason: &str, response: &mut Response) {
+        if let Some(suppressed) = self.audit_limiter.permit() {
+            let reason = reason.to_owned();
+            let report = RefusalReport { reason, suppressed };
+            response.extensions_mut().insert(report);
+        }
     }
 
     /// Finds the device of the cookies in a request, with its cookie.

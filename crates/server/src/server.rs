@@ -127,6 +127,13 @@ pub enum ServeError {
     TaskPanicked(#[from] JoinError),
 }
 
+/// Maximum number of refused peers that the audit log records in [`AUDIT_WINDOW`]. Peers without a
+/// credential must not displace the entries of others: this many fill the log in three months.
+const MAX_AUDITED_REFUSALS: u32 = 20;
+
+/// Time window of the limit on refused peers in the audit log.
+const AUDIT_WINDOW: Duration = Duration::from_secs(60 * 60);
+
 /// Name of the file in the data directory with the addresses of the host. It exists while the
 /// host runs.
 pub const HOST_FILE: &str = "host.json";
@@ -328,10 +335,11 @@ fn open_wire_log(config: &ServerConfig) -> Result<Option<WireLog>, ServeError> {
     match &config.wire_log {
         None => Ok(None),
         Some(log) => {
-            let opened = WireLog::open(log).map_err(|source| ServeError::WireLog {
-                path: log.path.clone(),
-                source,
-            });
+            let opened =
+                WireLog::open(log, config.redactor.clone()).map_err(|source| ServeError::WireLog {
+                    path: log.path.clone(),
+                    source,
+                });
             opened.map(Some)
         }
     }
@@ -392,6 +400,7 @@ fn spawn_listeners(
             files: Arc::new(PageFiles::new(assets.cloned())),
             context: context.clone(),
             log: Arc::new(LogLimiter::default()),
+            audit_limiter: Arc::new(LogLimiter::new(MAX_AUDITED_REFUSALS, AUDIT_WINDOW)),
         };
         let listener = ClientListener {
             tcp,

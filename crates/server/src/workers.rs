@@ -6,8 +6,10 @@
 
 pub(crate) mod changes;
 pub(crate) mod customization;
+pub(crate) mod disk_usage;
 pub(crate) mod drivers;
 pub(crate) mod files;
+pub(crate) mod retention;
 pub(crate) mod search;
 pub(crate) mod terminals;
 pub(crate) mod timers;
@@ -18,6 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::workers::changes::ChangeWorker;
 use crate::workers::files::FileWorker;
+use crate::workers::retention::RetentionWorker;
 use crate::workers::search::SearchWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
@@ -31,11 +34,17 @@ pub(crate) struct Workers {
     pub(crate) search_worker: SearchWorker,
     pub(crate) watch_worker: WatchWorker,
     pub(crate) timer_worker: TimerWorker,
+    pub(crate) retention_worker: RetentionWorker,
     /// Has its own task set, because the loop waits for open checkpoints before it ends.
     pub(crate) change_worker: ChangeWorker,
 }
 
 impl Workers {
+    /// Starts a check of the limits on sessions, unless one is running.
+    pub(crate) fn start_retention_check(&mut self) {
+        self.retention_worker.start(&mut self.tasks);
+    }
+
     /// Waits for the next result of a job. Never returns if no job is running.
     pub(crate) async fn next_input(&mut self) -> Input {
         loop {

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -11,6 +11,9 @@ use crate::result::IgnoreResult;
 
 /// Number of bytes that [`find_problem`] tries to allocate. SQLite grows its files by less.
 const PROBE_BYTES: u64 = 1024 * 1024;
+
+/// Unit in which the system counts the space of a file, in bytes.
+const BLOCK_BYTES: u64 = 512;
 
 /// The reason why nothing can be written to a file system. It goes away when a user makes space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +46,35 @@ impl StorageProblem {
             io::ErrorKind::ReadOnlyFilesystem => Some(StorageProblem::ReadOnly),
             _ => None,
         }
+    }
+}
+
+/// Returns the bytes that a file, or all files in a directory, use on the disk. Symbolic links are
+/// not followed. What is missing, or is removed meanwhile, uses nothing.
+///
+/// # Errors
+///
+/// If a directory can't be read.
+pub fn tree_bytes(path: &Path) -> io::Result<u64> {
+    let Some(metadata) = allow_missing(path.symlink_metadata())? else {
+        return Ok(0);
+    };
+    let mut bytes = metadata.blocks() * BLOCK_BYTES;
+    if metadata.is_dir()
+        && let Some(entries) = allow_missing(std::fs::read_dir(path))?
+    {
+        for entry in entries {
+            bytes += tree_bytes(&entry?.path())?;
+        }
+    }
+    Ok(bytes)
+}
+
+fn allow_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

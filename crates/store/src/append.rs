@@ -10,8 +10,10 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use rusqlite::{Transaction, params};
 
+use crate::audit;
 use crate::clients;
 use crate::error::StoreError;
+use crate::reclaim;
 use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::runner;
 use crate::runner::RunnerProgress;
@@ -110,6 +112,7 @@ impl Store {
                 StoreWrite::ChannelRemoved { channel, .. } => {
                     self.since_snapshot.remove(channel);
                     self.stored_turns.remove(channel);
+                    self.reclaim.has_removed_channels = true;
                 }
                 _ => {}
             }
@@ -171,7 +174,8 @@ fn append_write(
             let loaded = LoadedChannel::whole(state.clone());
             turns::write_turns(transaction, channel, &loaded, &StoredTurns::default())?;
         }
-        StoreWrite::ChannelRemoved { channel, .. } => {
+        StoreWrite::ChannelRemoved { channel, seq } => {
+            reclaim::record_removal(transaction, channel, *seq)?;
             let channel = channel.as_str();
             run("DELETE FROM turns WHERE channel = ?1", &[&channel])?;
             run("DELETE FROM channels WHERE channel = ?1", &[&channel])?;
@@ -216,6 +220,7 @@ fn append_write(
         StoreWrite::ClientRemoved(client) => {
             run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
+        StoreWrite::Audit(entry) => audit::append_entry(transaction, entry, now)?,
         StoreWrite::AgentOptions(provider, options) => run(
             "INSERT OR REPLACE INTO agent_options (provider, options) VALUES (?1, ?2)",
             &[

@@ -71,6 +71,24 @@ fn open_lock(directory: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// A data directory without a host. No host can start while this value exists.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _directory: DataDirectory,
+}
+
+/// Locks a data directory, to change its files without a host.
+///
+/// # Errors
+///
+/// If a host uses the directory, or if it can't be locked.
+pub fn lock_directory(path: &Path) -> Result<DirectoryLock, StoreError> {
+    let directory = DataDirectory::acquire(path)?;
+    Ok(DirectoryLock {
+        _directory: directory,
+    })
+}
+
 /// A data directory that is locked until the process ends.
 #[derive(Debug)]
 pub(crate) struct DataDirectory {

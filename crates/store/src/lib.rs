@@ -12,6 +12,7 @@
 //! **Where to start.** [`Store`]; `schema` has the tables.
 
 mod append;
+mod audit;
 mod channels;
 mod check;
 mod clients;
@@ -21,6 +22,7 @@ mod epochs;
 mod error;
 mod inspection;
 mod migration;
+mod reclaim;
 mod retention;
 mod rows;
 mod runner;
@@ -28,14 +30,21 @@ mod schema;
 mod space;
 mod store;
 mod turns;
+mod usage;
 mod wal_checkpoint;
 
 pub use append::AppendResult;
+pub use audit::verification::{AuditProblem, AuditReport, verify_audit};
+pub use audit::{AuditFilter, AuditRecord, read_audit};
 pub use check::{DatabaseReport, RowKind, RowProblem, check_database};
 pub use copy::copy_database;
-pub use data_directory::{DATABASE_FILE, LOG_DIR, is_in_use, wait_until_free};
+pub use data_directory::{
+    DATABASE_FILE, DirectoryLock, LOG_DIR, is_in_use, lock_directory, wait_until_free,
+};
 pub use error::StoreError;
 pub use inspection::{StoreSummary, inspect};
+pub use reclaim::MaintenanceState;
 pub use retention::Retention;
 pub use runner::{RunnerProgress, StoredRunner};
 pub use store::{Durability, Store};
+pub use usage::{SessionUsage, StoreUsage, measure_database};

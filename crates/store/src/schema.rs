@@ -107,6 +107,28 @@ const MIGRATIONS: &[&str] = &[
     -- What the host knows of running work besides the states of channels.
     CREATE TABLE host_memory (part TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
 ",
+    "
+    -- Removed channels whose actions are still in the log, with their last number.
+    CREATE TABLE removed_channels (channel TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
+
+    -- The audit log. Each entry has the hash of the one before it.
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        session TEXT,
+        actor TEXT NOT NULL,
+        details TEXT NOT NULL,
+        previous TEXT NOT NULL,
+        hash TEXT NOT NULL
+    );
+    CREATE INDEX audit_by_session ON audit (session);
+
+    -- The last entry that was removed because of its age, and the last entry.
+    CREATE TABLE audit_ends (name TEXT PRIMARY KEY, number INTEGER NOT NULL, hash TEXT NOT NULL)
+        WITHOUT ROWID;
+    INSERT INTO audit_ends VALUES ('removed', 0, ''), ('last', 0, '');
+",
 ];
 
 /// Checks that a database has the current schema.

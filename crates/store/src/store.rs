@@ -17,6 +17,8 @@ use crate::data_directory;
 use crate::data_directory::DataDirectory;
 use crate::error::StoreError;
 use crate::migration;
+use crate::reclaim;
+use crate::reclaim::{MaintenanceState, ReclaimState};
 use crate::rows;
 use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::schema;
@@ -47,6 +49,7 @@ pub struct Store {
     /// batch.
     pub(crate) log_bytes: u64,
     pub(crate) checkpointer: WalCheckpointer,
+    pub(crate) reclaim: ReclaimState,
     pub(crate) directory: DataDirectory,
 }
 
@@ -68,6 +71,7 @@ impl Store {
             since_snapshot: BTreeMap::new(),
             stored_turns: BTreeMap::new(),
             checkpointer: WalCheckpointer::start(&database)?,
+            reclaim: ReclaimState::at_start(),
             directory,
         };
         store.log_bytes = store.read_number("log_bytes")?.0;
@@ -111,9 +115,12 @@ impl Store {
         Ok(())
     }
 
-    /// Requests a checkpoint of the write-ahead log. The host calls this when it is idle.
-    pub fn run_idle_maintenance(&mut self) {
+    /// Reclaims space in a step of bounded length, and requests a checkpoint of the write-ahead
+    /// log. The host calls this when it is idle.
+    pub fn run_idle_maintenance(&mut self) -> Result<MaintenanceState, StoreError> {
+        let reclaimed = self.reclaim_space();
         self.checkpointer.request_if_pending();
+        self.explain(reclaimed)
     }
 
     /// Evicts cached turns of all channels that the host does not have in memory.
@@ -323,6 +330,8 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
     let mut connection = Connection::open(database)?;
     // The data directory is locked, but a backup tool may read the database.
     connection.busy_timeout(Duration::from_secs(5))?;
+    // Has an effect only on a new database, before anything is written to it.
+    reclaim::request_auto_vacuum(&connection)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let synchronous = match durability {
         Durability::Process => "NORMAL",
@@ -335,6 +344,7 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     schema::migrate_schema(&mut connection)?;
     migration::migrate_rows(&mut connection)?;
+    reclaim::convert_database(&connection)?;
     // SQLite detects corruption only when it reads a page.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)

@@ -158,6 +158,10 @@ impl FakeAgent {
                 "session/load" | "session/resume" => self.resume_session(&id, &params),
                 "session/fork" => self.fork_session(&id, &params),
                 "session/list" => sessions::list_sessions(&id, &params),
+                "session/delete" if self.has_mode("delete") => {
+                    memory::remove_session(text_field(&params, "sessionId"));
+                    respond(&id, &json!({}));
+                }
                 "authenticate" => {
                     if let Some(place) = std::env::var_os(SIGN_IN_FILE_VARIABLE) {
                         // If the file can't be written, the next session reports that the
@@ -200,6 +204,7 @@ impl FakeAgent {
                         "resume": self.has_mode("resume").then(|| json!({})),
                         "fork": self.has_mode("fork").then(|| json!({})),
                         "list": self.has_mode("list").then(|| json!({})),
+                        "delete": self.has_mode("delete").then(|| json!({})),
                     },
                 },
                 "agentInfo": {"name": "scripted", "version": "1.2.3"},

@@ -47,7 +47,7 @@ use diff::summarize;
 pub use error::ChangesError;
 use repository::ShadowRepository;
 pub use survey::is_whole_edit;
-pub use worktrees::WorktreeRemoval;
+pub use worktrees::removal::{UnmergedWork, WorktreeRemoval};
 
 /// Directory of all worktrees, beside the directories of the sessions.
 const WORKTREES_FOLDER: &str = "worktrees";

@@ -26,7 +26,9 @@ mod terminal;
 mod utf8;
 mod watch;
 
-pub use change_tracker::{ChangeTracker, ChangesError, WorktreeRemoval, is_whole_edit};
+pub use change_tracker::{
+    ChangeTracker, ChangesError, UnmergedWork, WorktreeRemoval, is_whole_edit,
+};
 pub use content_store::{ContentError, ContentStore};
 pub use file_search::{SearchLimits, search_files};
 pub use file_service::{FileError, FileService, MAX_FILE_BYTES};

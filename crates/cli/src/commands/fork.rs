@@ -1,10 +1,10 @@
-//! `agenthost fork` and `agenthost remove`: copy a session, or delete it.
+//! `agenthost fork`: copies a session.
 
 use std::process::ExitCode;
 
 use agenthost_client::Client;
-use agenthost_protocol::common::{Meta, SessionStatus};
-use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams, SessionSummary};
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::session::CreateSessionParams;
 use agenthost_protocol::uri::{Uri, session_uri};
 use agenthost_protocol::wire::{Json, Object};
 use clap_complete::engine::ArgValueCandidates;
@@ -12,9 +12,8 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::completion_values::session_ids;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions, random_id};
 use crate::dialog;
-use crate::dialog::question::confirm;
 use crate::output;
-use crate::session_lookup::{describe_session, find_session, named_or_latest_session, short_id};
+use crate::session_lookup::{named_or_latest_session, short_id};
 use crate::turn_lookup::find_turn;
 
 /// Key in `_meta` of `createSession` for the source of the fork.
@@ -34,22 +33,6 @@ pub(crate) struct ForkArgs {
     /// The last turn to copy: its id or the beginning of it [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
-    #[command(flatten)]
-    host: HostOptions,
-}
-
-/// Delete sessions, with their worktrees
-///
-/// A worktree with uncommitted changes is kept; `agenthost doctor` lists it. Files in other
-/// folders are not changed.
-#[derive(clap::Args)]
-pub(crate) struct RemoveSessionArgs {
-    /// The sessions: their addresses, or the beginnings or ends of their ids
-    #[arg(required = true, value_name = "SESSION", add = ArgValueCandidates::new(session_ids))]
-    sessions: Vec<String>,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
     #[command(flatten)]
     host: HostOptions,
 }
@@ -90,38 +73,4 @@ async fn fork_session(client: &mut Client, arguments: &ForkArgs) -> anyhow::Resu
     client.subscribe(&session).await?;
     dialog::wait_until_ready(client, &session, |_| Ok(())).await?;
     Ok(session)
-}
-
-pub(crate) async fn remove(arguments: RemoveSessionArgs) -> anyhow::Result<ExitCode> {
-    let mut connection =
-        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
-    let removed = remove_sessions(&mut connection.client, &arguments).await;
-    connection.close().await?;
-    removed.map(|()| ExitCode::SUCCESS)
-}
-
-async fn remove_sessions(client: &mut Client, arguments: &RemoveSessionArgs) -> anyhow::Result<()> {
-    let mut sessions: Vec<SessionSummary> = Vec::new();
-    for named in &arguments.sessions {
-        sessions.push(find_session(client, named).await?);
-    }
-    for session in sessions {
-        let described = describe_session(&session);
-        let is_running = session.metadata.status.contains(SessionStatus::IN_PROGRESS);
-        let running = match is_running {
-            true => ", which has a running turn",
-            false => "",
-        };
-        let question = format!("delete {described}{running}?");
-        if !arguments.yes && !confirm(&question, "`--yes` deletes without asking")? {
-            continue;
-        }
-        let dispose = DisposeSessionParams {
-            channel: session.resource,
-            meta: None,
-        };
-        client.request(dispose).await?;
-        output::print_note(&format!("deleted {described}"));
-    }
-    Ok(())
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use agenthost_server::{
     AccessScope, HostUsage, Server, ServerConfig, TlsFiles, WireLogConfig, serve,
 };
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_store::Durability;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
@@ -108,8 +109,8 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     if arguments.detached {
         nix::unistd::setsid().context("leave the session of the terminal")?;
     }
-    arguments.options.start_log()?;
     let settings = arguments.options.host.resolve_settings()?;
+    arguments.options.start_log(settings.file.redactor()?)?;
     let mut config = ServerConfig::new(&settings.data_directory);
     let builtin = config.agents.clone();
     let offered = settings.file.apply(&mut config)?;
@@ -246,7 +247,7 @@ impl ServeArgs {
 }
 
 impl ServeOptions {
-    fn start_log(&self) -> anyhow::Result<()> {
+    fn start_log(&self, redactor: SecretRedactor) -> anyhow::Result<()> {
         let file = self.log_file.as_ref();
         let file = file.map(|path| {
             RotatingLog::open(path).with_context(|| format!("open log `{}`", path.display()))
@@ -256,7 +257,7 @@ impl ServeOptions {
             (false, Some(_)) => LogDetail::Events,
             (false, None) => LogDetail::Warnings,
         };
-        output::start_log(detail, self.log_json, file.transpose()?)
+        output::start_log(detail, self.log_json, file.transpose()?, redactor)
     }
 
     fn apply(&self, config: &mut ServerConfig) {

@@ -1,17 +1,22 @@
-//! `agenthost sessions`: lists the sessions of the host.
+//! `agenthost sessions`: lists the sessions of the host, renames, archives and removes them.
 
 pub(crate) mod agent_sessions;
+mod organization;
+pub(crate) mod removal;
 mod session_filter;
 mod session_row;
+mod session_selection;
 
 use std::process::ExitCode;
 
 use agenthost_client::Client;
 use agenthost_protocol::session::SessionSummary;
 use anyhow::bail;
+use clap::Subcommand;
 
 use self::session_filter::SessionFilterArgs;
 use self::session_row::{RowWidths, session_row, waiting_requests};
+pub(crate) use self::session_selection::SessionAge;
 use crate::background::HostLifetime;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostTarget};
 use crate::output;
@@ -24,8 +29,10 @@ use crate::terminal::stdout_size;
 /// With `--from`, lists the sessions that an agent has stored itself, for example without the
 /// host. `--import` turns one into a session of the host.
 #[derive(clap::Args)]
-#[command(after_help = SESSIONS_EXAMPLES)]
+#[command(after_help = SESSIONS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    command: Option<SessionsCommand>,
     #[command(flatten)]
     host: HostTarget,
     /// Print one JSON object per line
@@ -37,13 +44,33 @@ pub(crate) struct SessionsArgs {
     agent_sessions: agent_sessions::AgentSessionArgs,
 }
 
+#[derive(Subcommand)]
+enum SessionsCommand {
+    Rm(removal::RemoveSessionsArgs),
+    Rename(organization::RenameArgs),
+    Archive(organization::ArchiveArgs),
+    Unarchive(organization::UnarchiveArgs),
+}
+
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
   agenthost sessions --here --waiting              list what waits for an answer in this folder
   agenthost sessions --from gemini                 list the agent's sessions in this folder
-  agenthost sessions --from gemini --import 5f2c   import one of them";
+  agenthost sessions --from gemini --import 5f2c   import one of them
+  agenthost sessions archive --older-than 30d      hide what was not used for a month
+  agenthost sessions rm --older-than 90d           delete what was not used for three";
 
 pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        None => list(arguments).await,
+        Some(SessionsCommand::Rm(arguments)) => removal::run(arguments).await,
+        Some(SessionsCommand::Rename(arguments)) => organization::rename(arguments).await,
+        Some(SessionsCommand::Archive(arguments)) => organization::archive(arguments).await,
+        Some(SessionsCommand::Unarchive(arguments)) => organization::unarchive(arguments).await,
+    }
+}
+
+async fn list(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
     if let Some(agent) = &arguments.agent_sessions.from {
         if arguments.host.remote.is_some() {
             bail!("`--from` lists the sessions of agents of this machine only");

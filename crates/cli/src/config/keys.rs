@@ -202,6 +202,18 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "retention.client_days",
         "time for which a client that has left can reconnect",
     ),
+    key(
+        "retention.session_days",
+        "time after which an unused session is removed",
+    ),
+    key(
+        "retention.session_megabytes",
+        "maximum size of all sessions; beyond it, unused ones are removed, archived ones first",
+    ),
+    key(
+        "redaction.patterns",
+        "regular expressions of secrets that are masked in logs, in addition to the usual formats",
+    ),
 ];
 
 const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {

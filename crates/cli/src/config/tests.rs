@@ -71,6 +71,10 @@ fn every_key_is_applied() {
         days = 10
         megabytes = 11
         client_days = 14
+        session_days = 15
+        session_megabytes = 16
+        [redaction]
+        patterns = ["corp-[0-9]+"]
         [[agents]]
         id = "goose"
         name = "Goose"
@@ -139,6 +143,12 @@ fn every_key_is_applied() {
     let retention = config.retention;
     assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));
     assert_eq!(retention.age, Millis(864_000_000));
+    let sessions = SessionRetention {
+        age: Some(Millis(15 * 86_400_000)),
+        bytes: Some(16 * 1024 * 1024),
+    };
+    assert_eq!(config.session_retention, sessions);
+    assert_eq!(config.redactor.redact("corp-1"), "[redacted]");
     let agents = config.agents.iter().map(|agent| agent.info());
     let agents: Vec<_> = agents
         .map(|info| (info.provider, info.display_name))
@@ -380,11 +390,31 @@ fn a_value_that_is_not_possible_is_refused_with_its_line() {
     );
     assert!(refused("\ndefault_agent = 'nobody'").starts_with("line 2: `default_agent`: "));
     assert!(refused("[[plugins]]\npath = '/p'\n\n[[plugins]]\npath = 'p'").starts_with("line 5: "));
+    assert_eq!(
+        refused("[redaction]\npatterns = [\n  'a',\n  'b*',\n]"),
+        "line 4: `redaction.patterns`: pattern `b*`: it matches the empty text"
+    );
     let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'm'\n";
     assert_eq!(
         refused(&twice.repeat(2)),
         "line 5: MCP server `m` is configured twice"
     );
+}
+
+#[test]
+fn no_session_is_removed_by_a_limit_of_zero() {
+    for key in ["session_days", "session_megabytes"] {
+        let file = parse_config(&format!("[retention]\n{key} = 0")).unwrap();
+        let refused = file.apply(&mut ServerConfig::new("/data")).unwrap_err();
+        let message = "must be greater than 0: with 0, no session is kept";
+        assert_eq!(
+            format!("{refused:#}"),
+            format!("line 2: `retention.{key}` {message}")
+        );
+    }
+    let mut config = ServerConfig::new("/data");
+    FileConfig::default().apply(&mut config).unwrap();
+    assert!(!config.session_retention.is_limited());
 }
 
 #[test]

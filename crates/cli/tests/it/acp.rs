@@ -48,6 +48,28 @@ fn a_configured_agent_runs() {
     assert!(err(&output).contains("of boredom"), "{}", err(&output));
 }
 
+/// An agent that supports it deletes its own record of a removed session.
+#[test]
+fn the_agent_deletes_its_record_of_a_removed_session() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    configure(path, "load list delete");
+    let records = || out(&run(path, &["sessions", "--from", "scripted"], ""));
+    for keep in [true, false] {
+        let output = run(path, &["run", "--agent", "scripted", "say hello"], "");
+        assert_eq!(out(&output), "hello\n", "{output:?}");
+        let before = records().lines().count();
+        let mut arguments = vec!["sessions", "rm", "--yes", "--older-than", "0h"];
+        if keep {
+            arguments.push("--keep-agent-sessions");
+        }
+        let output = run(path, &arguments, "");
+        assert!(output.status.success(), "{output:?}");
+        let removed = usize::from(!keep);
+        assert_eq!(records().lines().count(), before - removed, "{output:?}");
+    }
+}
+
 /// Sessions that an agent has from elsewhere can be listed and imported.
 #[test]
 fn sessions_of_an_agent_are_imported() {

@@ -32,6 +32,7 @@ mod run_options;
 mod run_terminal;
 mod runner;
 mod serve_in_terminal;
+mod stored_data;
 mod surviving;
 mod tui;
 

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::wire::Json;
 
 use crate::agent::content::{clean_agents, clean_schema};
 use crate::agent::models::offer_models;
 use crate::host::Host;
 use crate::host::config::AgentCatalog;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::{AuditActor, AuditKind, MAX_AUDIT_ITEMS, audit_details};
 
 impl Host {
     /// Replaces the agents and publishes the new list (ROOT-3). A session goes on with the agent
@@ -21,6 +23,10 @@ impl Host {
         changed: &BTreeSet<ProviderId>,
         out: &mut Effects,
     ) {
+        let names = changed.iter().take(MAX_AUDIT_ITEMS);
+        let names: Vec<_> = names.map(|name| Json::from(name.as_str())).collect();
+        let details = audit_details([("changed", Some(Json::from(names)))]);
+        out.audit(AuditKind::AgentsChanged, AuditActor::Host, None, details);
         clean_agents(&mut catalog.agents);
         catalog.schemas.values_mut().for_each(clean_schema);
         let before = &mut self.config.catalog;

@@ -332,7 +332,7 @@ impl Host {
                 PermissionVerdict::Ask | PermissionVerdict::Deny => {
                     permissions::add_session_option(ready)
                 }
-                PermissionVerdict::Allow => ready.confirmed = Some(ConfirmationReason::Setting),
+                PermissionVerdict::Allow(_) => ready.confirmed = Some(ConfirmationReason::Setting),
             }
         }
         if let ChatAction::ToolCallComplete(complete) = &action {

@@ -4,7 +4,7 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
 use super::view::ChangesetView;
-use crate::changeset::driver::{ChangeJob, ChangeTask, CheckpointId, TurnRef};
+use crate::changeset::driver::{ChangeJob, ChangeTask, CheckpointId, TurnRef, WorktreeDisposal};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
@@ -77,8 +77,14 @@ impl Host {
     }
 
     /// Deletes the checkpoints of a removed session.
-    pub(crate) fn forget_checkpoints(&mut self, session: &Uri, out: &mut Effects) {
-        self.push_change_job(session.clone(), Vec::new(), ChangeTask::ForgetSession, out);
+    pub(crate) fn forget_checkpoints(
+        &mut self,
+        session: &Uri,
+        worktree: WorktreeDisposal,
+        out: &mut Effects,
+    ) {
+        let task = ChangeTask::ForgetSession { worktree };
+        self.push_change_job(session.clone(), Vec::new(), task, out);
     }
 
     /// Returns the folders that a changeset covers: those of its chat if they are narrowed,

@@ -54,9 +54,19 @@ pub enum ChangeTask {
     },
     /// Create a worktree of the first folder, and send `Input::WorktreeCreated`.
     CreateWorktree(WorktreeRequest),
-    /// Delete all data of the session, and remove its worktree if no work is lost with it.
-    /// There is no result.
-    ForgetSession,
+    /// Delete all data of the session, and remove its worktree. There is no result.
+    ForgetSession { worktree: WorktreeDisposal },
+}
+
+/// The worktree of a removed session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WorktreeDisposal {
+    /// Keep it if it has uncommitted changes, and its branch if that has commits that the base
+    /// branch does not have.
+    #[default]
+    KeepWork,
+    /// Remove it with its branch, whatever they contain.
+    Discard,
 }
 
 /// Identity of a checkpoint. A later checkpoint with the same id replaces the earlier one.

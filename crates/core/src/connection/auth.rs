@@ -12,11 +12,13 @@ use agenthost_protocol::root::{AuthRequiredParams, AuthRequiredReason, Authentic
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{McpServerState, SessionInputRequest};
 use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::wire::Json;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::registry::Principal;
 use crate::customization::mcp_servers;
 use crate::host::Host;
+use crate::host::effect::audit::{AuditKind, audit_details, audit_text};
 use crate::host::effect::{Effect, Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::{ConnectionId, Input};
@@ -93,8 +95,11 @@ impl Host {
             let reason = format!("scopes: `{missing}` is required");
             return Err(RequestFailure::InvalidParams(reason));
         }
+        let details = audit_details([("resource", Some(Json::from(audit_text(&place.resource))))]);
+        let actor = self.audit_actor(connection);
         if params.token.is_empty() {
             self.tokens.nonces.remove(&place);
+            out.audit(AuditKind::TokenRemoved, actor, None, details);
             out.push(Effect::StoreToken {
                 key: place,
                 token: None,
@@ -107,6 +112,7 @@ impl Host {
         if params.expires_in == Some(0) {
             return Err(invalid("expiresIn: expected a number of at least 1"));
         }
+        out.audit(AuditKind::TokenStored, actor, None, details);
         self.tokens.nonces.insert(place.clone(), env.nonce);
         if let Some(seconds) = params.expires_in {
             let millis = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);

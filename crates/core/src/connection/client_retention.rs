@@ -5,9 +5,11 @@ use agenthost_protocol::connection::ReconnectRequest;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::ClientRequest;
+use agenthost_protocol::wire::Json;
 
 use crate::connection::registry::{ClientPresence, GracePeriodId, Principal, RememberedClient};
 use crate::host::Host;
+use crate::host::effect::audit::{AuditActor, AuditKind, audit_details, audit_text};
 use crate::host::effect::{Effects, StoreWrite};
 use crate::host::input::{ClientMessage, Input};
 use crate::host::step::Env;
@@ -67,6 +69,9 @@ impl Host {
     /// period now, those that are connected once their connections are closed.
     pub(crate) fn revoke_principal(&mut self, env: &Env, principal: Principal, out: &mut Effects) {
         out.write(StoreWrite::PrincipalForgotten(principal.clone()));
+        let device = Some(Json::from(audit_text(&principal.0)));
+        let details = audit_details([("device", device)]);
+        out.audit(AuditKind::DeviceRevoked, AuditActor::Host, None, details);
         self.clients.revoked.insert(principal.clone());
         let mut absent = Vec::new();
         for (id, client) in &self.clients.clients {

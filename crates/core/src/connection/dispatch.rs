@@ -98,9 +98,13 @@ impl Host {
             }
             Ok(action) => {
                 let form = completed_form(&action).cloned();
+                let entries = self.audit_entries(connection, channel, &action);
                 let refused = self
                     .accept_action(env, channel, action, origin.clone(), out)
                     .err();
+                if refused.is_none() {
+                    out.write_audit(entries);
+                }
                 if let (None, Some(form)) = (&refused, form) {
                     self.record_form_answer(connection, client, channel, &form, out);
                 }

@@ -66,6 +66,8 @@ impl Host {
             .clients
             .is_owned_by_other(&params.client_id, &principal)
         {
+            let reason = "the client id belongs to another principal";
+            self.audit_refusal(connection, &params.client_id, reason, out);
             return Err(RequestFailure::ClientIdTaken(params.client_id).into());
         }
         // The same client would have reconnected, so this is another program with the same
@@ -91,6 +93,7 @@ impl Host {
             Box::new(record.clone()),
         ));
         self.clients.attach(connection, &params.client_id, record);
+        self.audit_sign_in(connection, out);
         // Unknown channels are left out of the result (HSK-14).
         let wanted = params.initial_subscriptions.unwrap_or_default();
         let snapshots = wanted
@@ -239,6 +242,7 @@ impl Host {
             out.write(StoreWrite::Client(client.clone(), kept));
         }
         self.clients.attach(connection, client, record);
+        self.audit_sign_in(connection, out);
     }
 
     /// Returns the visibility of MCP App fields for a connection.

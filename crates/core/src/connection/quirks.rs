@@ -12,7 +12,7 @@ use agenthost_protocol::action::{Action, ActionOrigin};
 use agenthost_protocol::chat::{ChatAction, PendingMessageSet, TurnStarted};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::RootAction;
-use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::session::{DisposeSessionParams, SessionAction};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
@@ -22,11 +22,13 @@ use crate::agent::models;
 use crate::connection::registry::ClientRecord;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::error::{Refusal, RequestFailure};
 use crate::host::input::ConnectionId;
 use crate::host::settings;
 use crate::host::step::Env;
 use crate::resource::{content, uris};
+use crate::session::worktree_disposal;
 
 /// Prefix of the names that VS Code windows send in `clientInfo` (`vscode-editor-window`,
 /// `vscode-agents-window`).
@@ -246,10 +248,12 @@ impl Host {
     pub(crate) fn dispose_session_for(
         &mut self,
         connection: ConnectionId,
-        session: &Uri,
+        params: &DisposeSessionParams,
         out: &mut Effects,
     ) -> Result<(), RequestFailure> {
-        match self.dispose_session(session, out) {
+        let reason = RemovalReason::Client(self.audit_actor(connection));
+        let worktree = worktree_disposal(params.meta.as_ref());
+        match self.dispose_session(&params.channel, reason, worktree, out) {
             Err(RequestFailure::UnknownSession(_))
                 if self.connection_quirks(connection).repeats_dispose =>
             {

@@ -4,6 +4,8 @@
 //! Then the effects run in order. So a crash can never undo a change that a client has seen or
 //! that a job was started for.
 
+pub(crate) mod audit;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ use crate::connection::auth::{AccessToken, TokenKey};
 use crate::connection::channel_recovery::RecoveryOutcome;
 use crate::connection::registry::{ClientRecord, Principal};
 use crate::customization::driver::CustomizationCommand;
+use crate::host::effect::audit::AuditEntry;
 use crate::host::input::{ConnectionId, Input};
 use crate::resource::FileJob;
 use crate::resource::content::StoredText;
@@ -111,6 +114,8 @@ pub enum StoreWrite {
     SessionEnvironmentCopied { from: Uri, to: Uri },
     /// Deletes the records of all clients of a principal.
     PrincipalForgotten(Principal),
+    /// Appends an entry to the audit log.
+    Audit(Box<AuditEntry>),
     /// Stores the options that an agent offers.
     AgentOptions(ProviderId, Box<AgentOptions>),
 }
@@ -213,6 +218,12 @@ pub enum Effect {
         action: &'static str,
         /// The reason of the reducer.
         reason: String,
+    },
+    /// Reports that a session was removed by a limit of the configuration.
+    ReportRemoved {
+        session: Uri,
+        /// The key of the limit.
+        rule: &'static str,
     },
     /// Sends an input to the host after a delay. There is no cancellation: the handler has to
     /// ignore a timer that is out of date.

@@ -27,6 +27,7 @@ use crate::host::config::AgentCatalog;
 use crate::host::effect::ResponseBody;
 use crate::host::error::RequestFailure;
 use crate::resource::watches::WatchRequest;
+use crate::session::list::retention::RetentionCheck;
 use crate::terminal::output::TerminalEvent;
 use crate::tools::mcp::app_channel::McpClientMessage;
 use crate::tools::mcp::driver::{GatewayCallId, McpEvent};
@@ -84,6 +85,10 @@ pub enum Input {
         /// The client, if the store remembers it.
         remembered: Option<Box<RememberedClient>>,
     },
+    /// A peer was refused before it had a connection.
+    PeerRefused(RefusedPeer),
+    /// A device was paired.
+    DevicePaired(PeerIdentity),
     /// A paired device was revoked.
     PrincipalRevoked(Principal),
     /// An event of an agent.
@@ -266,9 +271,21 @@ pub enum Input {
         connection: ConnectionId,
         id: RequestId,
     },
+    /// The limits on sessions are due to be checked.
+    RetentionDue(Box<RetentionCheck>),
     /// The eviction interval has passed. The host evicts idle channels from memory; the store
     /// has them.
     EvictionDue,
+}
+
+/// A peer that was refused before it had a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedPeer {
+    /// The network address of the peer, if it has one.
+    pub address: Option<String>,
+    pub reason: String,
+    /// The number of refusals since the last one that was reported.
+    pub suppressed: u64,
 }
 
 /// A client's action that the server refused before it reached the host.

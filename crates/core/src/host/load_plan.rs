@@ -100,6 +100,11 @@ impl Host {
                     .chain(self.customizations.sessions());
                 (sessions.cloned().collect(), LoadExtent::Tail)
             }
+            Input::RetentionDue(check) => {
+                let expired = self.expired_sessions(check).into_iter();
+                let channels = expired.flat_map(|(session, _)| self.channels_of_session(&session));
+                (channels.collect(), LoadExtent::Tail)
+            }
             Input::Started
             | Input::Recovered
             | Input::ChangesetRefreshDue { .. }
@@ -109,6 +114,8 @@ impl Host {
             | Input::ClientLoaded { .. }
             | Input::NotStored { .. }
             | Input::StorageChanged { .. }
+            | Input::PeerRefused(_)
+            | Input::DevicePaired(_)
             | Input::PrincipalRevoked(_)
             | Input::GraceExpired { .. }
             | Input::TokenExpired { .. }

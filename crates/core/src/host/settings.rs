@@ -29,16 +29,16 @@ const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
 const TOOL_TIMEOUT_SETTING: &str = "clientToolTimeout";
 
 /// Folders that clients may read.
-const READABLE_FOLDERS_SETTING: &str = "readableFolders";
+pub(crate) const READABLE_FOLDERS_SETTING: &str = "readableFolders";
 
 /// Folders that clients may write to.
-const WRITABLE_FOLDERS_SETTING: &str = "writableFolders";
+pub(crate) const WRITABLE_FOLDERS_SETTING: &str = "writableFolders";
 
 /// Open access requests of clients. Read-only for clients.
 pub(crate) const REQUESTED_FOLDERS_SETTING: &str = "requestedFolders";
 
 /// Keys of the code of packages that the user has approved.
-const TRUSTED_CODE_SETTING: &str = "trustedCode";
+pub(crate) const TRUSTED_CODE_SETTING: &str = "trustedCode";
 
 /// Maximum number of approved keys. The root state, which every client receives, contains all
 /// of them.

@@ -12,6 +12,7 @@ use crate::chat::turn::TurnRecovery;
 use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::{audit_paired_device, audit_refused_peer};
 use crate::host::input::{ConnectionId, Input};
 use crate::host::recovery::MissingTerminals;
 
@@ -72,6 +73,8 @@ impl Host {
             Input::ClientLoaded { client, remembered } => {
                 self.handle_client_loaded(env, client, remembered.map(|client| *client));
             }
+            Input::PeerRefused(peer) => audit_refused_peer(peer, out),
+            Input::DevicePaired(device) => audit_paired_device(device, out),
             Input::PrincipalRevoked(principal) => self.revoke_principal(env, principal, out),
             Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),
             Input::GraceExpired {
@@ -145,6 +148,7 @@ impl Host {
             Input::HostRequestTimedOut { connection, id } => {
                 self.expire_request(connection, id, out);
             }
+            Input::RetentionDue(check) => self.apply_retention(&check, out),
             Input::EvictionDue => self.evict_idle_channels(out),
         }
     }

@@ -303,7 +303,8 @@ pub fn short_hash(bytes: &[u8]) -> String {
     digits
 }
 
-fn sha256_hex(bytes: &[u8]) -> String {
+/// Returns a SHA-256 in hex digits.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

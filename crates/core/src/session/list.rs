@@ -3,6 +3,8 @@
 //! Notifications about the list are not replayed (ROOT-16), and a client should list the
 //! sessions again when it reconnects. VS Code does not, so the host sends it the changes.
 
+pub(crate) mod retention;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -14,7 +14,9 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::Json;
 
+use crate::changeset::driver::WorktreeDisposal;
 use crate::host::Host;
+use crate::host::effect::audit::RemovalReason;
 use crate::host::effect::{Effects, StoreWrite};
 
 /// Key of the creator of a provisional session in the `_meta` of its summary. No client
@@ -62,7 +64,7 @@ impl Host {
         theirs.sort();
         let surplus = theirs.len().saturating_sub(MAX_PROVISIONAL_SESSIONS);
         for (_, session) in theirs.into_iter().take(surplus) {
-            self.remove_session(&session, out);
+            self.remove_provisional(&session, out);
         }
     }
 
@@ -112,8 +114,13 @@ impl Host {
         let theirs = sessions.filter(|(_, summary)| maker(summary).as_ref() == Some(client));
         let theirs: Vec<_> = theirs.map(|(session, _)| session.clone()).collect();
         for session in theirs {
-            self.remove_session(&session, out);
+            self.remove_provisional(&session, out);
         }
+    }
+
+    fn remove_provisional(&mut self, session: &Uri, out: &mut Effects) {
+        let worktree = WorktreeDisposal::KeepWork;
+        self.remove_session(session, RemovalReason::Unused, worktree, out);
     }
 
     /// Removes provisional sessions whose creators the host no longer knows.

@@ -20,6 +20,7 @@ use agenthost_protocol::uri::Uri;
 
 use crate::customization::driver::{CustomizationCommand, HookDenial};
 use crate::host::Host;
+use crate::host::effect::audit::approvals::AuditDecision;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
 use crate::tools::mcp::driver::{CallGateMode, GatewayCallId, McpCommand};
@@ -307,10 +308,12 @@ impl Host {
             reason_message: Some(MaybeMarkdown::Plain(denial.to_string())),
             selected_option_id: None,
         }));
-        if self.originate(chat, ChatAction::ToolCallReady(ready), out)
-            && self.originate(chat, refused.clone(), out)
-        {
-            self.react(env, chat, &refused.into(), out);
+        let target = ready.target.clone();
+        if self.originate(chat, ChatAction::ToolCallReady(ready), out) {
+            self.audit_decision(chat, &target, AuditDecision::Denied, "hook", out);
+            if self.originate(chat, refused.clone(), out) {
+                self.react(env, chat, &refused.into(), out);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::agent::ToolCallDecision;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::effect::audit::approvals::AuditDecision;
 use crate::host::step::Env;
 
 const AUTO_APPROVE_KEY: &str = "autoApprove";
@@ -45,8 +46,26 @@ const ALLOW_ONCE_KIND: &str = "allow_once";
 pub(crate) enum PermissionVerdict {
     /// The request is published, and the user decides.
     Ask,
-    Allow,
+    Allow(PermissionRule),
     Deny,
+}
+
+/// The rule of the configuration that allows a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PermissionRule {
+    /// All calls are allowed.
+    AutoApprove,
+    /// The tool is in the list of allowed tools.
+    AllowedTool,
+}
+
+impl PermissionRule {
+    fn name(self) -> &'static str {
+        match self {
+            PermissionRule::AutoApprove => "autoApprove",
+            PermissionRule::AllowedTool => "permissions.allow",
+        }
+    }
 }
 
 /// Adds the properties to a schema, unless the agent has properties with the same names.
@@ -158,8 +177,10 @@ impl Host {
             PermissionVerdict::Deny
         } else if asked.is_some_and(lacks_allow_once) {
             PermissionVerdict::Ask
-        } else if all || named.all(|name| lists(ALLOW_KEY, name)) {
-            PermissionVerdict::Allow
+        } else if all {
+            PermissionVerdict::Allow(PermissionRule::AutoApprove)
+        } else if named.all(|name| lists(ALLOW_KEY, name)) {
+            PermissionVerdict::Allow(PermissionRule::AllowedTool)
         } else {
             PermissionVerdict::Ask
         }
@@ -176,7 +197,9 @@ impl Host {
     ) {
         match verdict {
             PermissionVerdict::Ask => {}
-            PermissionVerdict::Allow => {
+            PermissionVerdict::Allow(rule) => {
+                let decision = AuditDecision::Approved;
+                self.audit_decision(chat, &target, decision, rule.name(), out);
                 let approved = ToolCallDecision::Approved {
                     option: None,
                     edited_input: None,
@@ -184,6 +207,8 @@ impl Host {
                 self.send_decision(chat, &target, approved, out);
             }
             PermissionVerdict::Deny => {
+                let decision = AuditDecision::Denied;
+                self.audit_decision(chat, &target, decision, "permissions.deny", out);
                 let denied = ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
                     target,
                     approved: false,

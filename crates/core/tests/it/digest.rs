@@ -78,6 +78,7 @@ fn render_write(write: &StoreWrite) -> String {
             left_until,
             max_clients,
         } => format!("pruned {} {max_clients}", left_until.0),
+        StoreWrite::Audit(entry) => format!("audit {entry:?}"),
         StoreWrite::ClientRemoved(client) => format!("forgotten {client}"),
         StoreWrite::PrincipalForgotten(principal) => format!("forgotten {}", principal.0),
         StoreWrite::AgentOptions(provider, options) => {

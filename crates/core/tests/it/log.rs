@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::{
-    AgentOptions, ChannelNeed, ClientRecord, ClosedEpoch, LoadExtent, LoadedChannel,
+    AgentOptions, AuditEntry, ChannelNeed, ClientRecord, ClosedEpoch, LoadExtent, LoadedChannel,
     RememberedClient, RemovedSession, SessionEnvironment, StoreWrite, StoredChannel, StoredHost,
     WriterEpochs,
 };
@@ -48,6 +48,8 @@ pub(crate) struct Log {
     seq: ServerSeq,
     epochs: WriterEpochs,
     pub(crate) environments: BTreeMap<Uri, SessionEnvironment>,
+    /// The entries of the audit log.
+    pub(crate) audit: Vec<AuditEntry>,
     /// Actions up to this number were compacted.
     pub(crate) start: ServerSeq,
 }
@@ -114,6 +116,7 @@ impl Log {
                     self.environments.insert(to.clone(), environment);
                 }
             }
+            StoreWrite::Audit(entry) => self.audit.push((**entry).clone()),
             StoreWrite::SessionUnlisted(removed) => self.removed.push(removed.clone()),
             StoreWrite::Client(id, record) => {
                 self.released.remove(id);

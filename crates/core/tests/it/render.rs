@@ -3,7 +3,7 @@
 use agenthost_core::agent::{AgentCommand, AttachmentContent, ChatContext};
 use agenthost_core::{
     ChangeTask, CheckpointId, ConnectionId, DiffEndpoint, Effect, Effects, Input, PtyCommand,
-    Recipient, RecoveryOutcome, ResponseBody, TerminalProgram,
+    Recipient, RecoveryOutcome, ResponseBody, TerminalProgram, WorktreeDisposal,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -115,6 +115,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
             Effect::Agent {
                 session, command, ..
             } => format!("agent {}: {}", short(session), render_command(command)),
+            Effect::ReportRemoved { session, rule } => {
+                format!("removed {} by {rule}", short(session))
+            }
             Effect::ReportDiscarded {
                 channel,
                 action,
@@ -285,7 +288,10 @@ fn render_changes(task: &ChangeTask) -> String {
             let wish = format!("{wish:?}").replacen("WorktreeRequest", "WorktreeWish", 1);
             format!("worktree {wish}")
         }
-        ChangeTask::ForgetSession => "forget".to_owned(),
+        ChangeTask::ForgetSession { worktree } => match worktree {
+            WorktreeDisposal::KeepWork => "forget".to_owned(),
+            WorktreeDisposal::Discard => "forget, discard the worktree".to_owned(),
+        },
     }
 }
 

@@ -34,6 +34,10 @@
 //! space                there is space on the disk again
 //! revoke DEVICE        a paired device is revoked
 //! quiet                the eviction interval has passed
+//! retention DAYS|- [BYTES SESSION=BYTES ..]
+//!                      the limits on sessions are checked: their age, and the size of all
+//! refused ADDRESS REASON
+//!                      a peer was refused before it had a connection
 //! wait MS              advances the clock; the host receives no input
 //!
 //! Agents
@@ -91,7 +95,7 @@ use agenthost_core::resource::uris;
 use agenthost_core::{
     AgentCatalog, ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects,
     FileKind, FileMatch, GracePeriodId, Input, McpClientMessage, Principal, RawResponse,
-    RequestFailure, ResponseBody, TerminalEnd, TerminalEvent,
+    RefusedPeer, RequestFailure, ResponseBody, TerminalEnd, TerminalEvent,
 };
 use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RequestId, RpcError};
@@ -106,6 +110,7 @@ use serde_json::json;
 use crate::change_results;
 use crate::customizations;
 use crate::render::render;
+use crate::retention;
 use crate::test_host::{TestHost, agent_info};
 
 /// Runs a script and compares the result, which has each line of the script with its effects below.
@@ -243,6 +248,18 @@ impl Runner<'_> {
                     session: uri(session),
                     event,
                 })
+            }
+            "retention" => {
+                let check = retention::parse_check(rest, self.test_host.now);
+                self.test_host.step(Input::RetentionDue(Box::new(check)))
+            }
+            "refused" => {
+                let (address, reason) = word(rest);
+                self.test_host.step(Input::PeerRefused(RefusedPeer {
+                    address: Some(address.to_owned()),
+                    reason: reason.to_owned(),
+                    suppressed: 0,
+                }))
             }
             "found" => {
                 let search = self.test_host.searches.pop_front().unwrap();

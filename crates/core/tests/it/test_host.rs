@@ -569,6 +569,7 @@ impl TestHost {
                 }
             }
             Effect::ReportDiscarded { .. }
+            | Effect::ReportRemoved { .. }
             | Effect::StoreContent(_)
             | Effect::DeleteContent { .. }
             | Effect::ShareContent { .. }

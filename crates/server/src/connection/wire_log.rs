@@ -11,10 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthost_core::{ConnectionId, ENVIRONMENT_META_KEY};
+use agenthost_protocol::wire::Json;
 use agenthost_stdx::private_file;
+use agenthost_stdx::redaction::SecretRedactor;
 use agenthost_stdx::sync::lock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::host_loop::redaction::redact_json;
 
 /// The path of the wire log, and the level of detail.
 #[derive(Debug, Clone)]
@@ -38,6 +42,7 @@ pub(crate) enum WireDirection {
 pub(crate) struct WireLog {
     file: Arc<Mutex<File>>,
     contents: bool,
+    redactor: SecretRedactor,
 }
 
 /// A line of the log.
@@ -50,7 +55,7 @@ struct WireLogEntry<'a> {
     #[serde(flatten)]
     outline: MessageOutline<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a RawValue>,
+    message: Option<Json>,
 }
 
 /// The fields of a message that do not reveal its content.
@@ -105,10 +110,11 @@ struct OutlinedError {
 
 impl WireLog {
     /// Opens the log. Fails if other users have access to the file.
-    pub(crate) fn open(config: &WireLogConfig) -> io::Result<Self> {
+    pub(crate) fn open(config: &WireLogConfig, redactor: SecretRedactor) -> io::Result<Self> {
         Ok(WireLog {
             file: Arc::new(Mutex::new(private_file::open_append(&config.path)?)),
             contents: config.contents,
+            redactor,
         })
     }
 
@@ -124,7 +130,11 @@ impl WireLog {
             Some("createSession") => text.contains(ENVIRONMENT_META_KEY),
             Some(_) | None => !is_readable,
         };
-        let whole = (self.contents && !is_secret).then(|| serde_json::from_str(text).ok());
+        let whole = (self.contents && !is_secret).then(|| {
+            let mut message: Json = serde_json::from_str(text).ok()?;
+            redact_json(&self.redactor, &mut message);
+            Some(message)
+        });
         let line = WireLogEntry {
             at: at.map_or(0, |at| at.as_millis()),
             connection: connection.0,
@@ -170,7 +180,7 @@ mod tests {
             path: path.clone(),
             contents,
         };
-        let log = WireLog::open(&config).unwrap();
+        let log = WireLog::open(&config, SecretRedactor::default()).unwrap();
         for text in texts {
             log.record(ConnectionId(7), WireDirection::In, text);
         }
@@ -209,6 +219,12 @@ mod tests {
         let lines = record(true, &[environment]);
         assert!(!format!("{lines:?}").contains("private"), "{lines:?}");
         assert_eq!(lines[0]["method"], "createSession");
+        let secret = DISPATCH.replace("private", &format!("ghp_{}", "a".repeat(36)));
+        let lines = record(true, &[&secret]);
+        assert_eq!(
+            lines[0]["message"]["params"]["action"]["draft"]["text"],
+            "[redacted]"
+        );
         // `channel` is no string, and a member is there twice.
         let odd = TOKEN.replace(r#""ahp-root://""#, "5");
         let twice = TOKEN.replace(r#""id":"a""#, r#""id":"a","method":"authenticate""#);

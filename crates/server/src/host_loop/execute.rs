@@ -74,6 +74,7 @@ impl HostLoop {
             | Effect::Mcp(_)
             | Effect::StoreToken { .. }
             | Effect::SetTokenPrincipals { .. } => {}
+            Effect::ReportRemoved { session, rule } => report_removal(&session, rule),
             Effect::TrackChanges(job) => workers.change_worker.submit(*job),
             Effect::TrustCode { keys } => workers.change_worker.tracker().set_trusted_keys(keys),
             Effect::StoreContent(text) => workers.file_worker.store_content(&text),
@@ -93,6 +94,10 @@ impl HostLoop {
         }
         Ok(None)
     }
+}
+
+fn report_removal(session: &Uri, rule: &str) {
+    tracing::info!(%session, rule, "removed a session beyond a limit");
 }
 
 /// Reads the environment of a session. Without a readable one, the session works with that of

@@ -3,6 +3,7 @@
 use agenthost_core::{Effects, Input};
 use agenthost_store::StoreError;
 
+use super::redaction::redact_entries;
 use super::{HostLoop, now};
 
 /// Actions between two compactions of the log. Compaction is too expensive to run for every
@@ -23,6 +24,8 @@ impl HostLoop {
             }
             self.appended.clear();
             if answers.is_empty() {
+                // No effect needs the actions of removed channels any more.
+                allow_no_space(self.store.delete_removed_actions())?;
                 return Ok(());
             }
             out = Effects::default();
@@ -45,6 +48,7 @@ impl HostLoop {
             self.finish_stage(progress, is_stored);
             return Ok(());
         }
+        let writes = redact_entries(&self.redactor, &writes);
         let appended = self.append(&writes, &progress).await?;
         self.finish_stage(progress, true);
         if writes.is_empty() {

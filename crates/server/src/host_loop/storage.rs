@@ -23,7 +23,8 @@ pub(super) const STORAGE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// from jobs that were started before, and wait in the workers otherwise.
 const MAX_DEFERRED_INPUTS: usize = 1_024;
 
-/// Maximum number of records of clients that wait for space. Beyond it, new clients are refused.
+/// Maximum number of records of clients and audit entries that wait for space. Beyond it, new
+/// clients are refused.
 const MAX_UNSAVED_WRITES: usize = 1_000;
 
 /// The state of the loop while nothing can be stored.
@@ -34,7 +35,8 @@ pub(crate) struct BlockedStorage {
     is_announced: bool,
     /// Inputs that have something to store, in order.
     deferred: VecDeque<Input>,
-    /// Writes that clients do not rely on: used sequence numbers and records of clients.
+    /// Writes that clients do not rely on: used sequence numbers, records of clients, audit
+    /// entries.
     unsaved: Vec<StoreWrite>,
 }
 
@@ -273,11 +275,11 @@ impl HostLoop {
         let Some(blocked) = &mut self.blocked else {
             return Ok(false);
         };
-        let adds_client = writes
+        let adds_entry = writes
             .iter()
-            .any(|write| matches!(write, StoreWrite::Client(..)));
+            .any(|write| matches!(write, StoreWrite::Client(..) | StoreWrite::Audit(_)));
         let is_full = blocked.unsaved.len() >= MAX_UNSAVED_WRITES;
-        if !writes.iter().all(StoreWrite::can_wait) || (adds_client && is_full) {
+        if !writes.iter().all(StoreWrite::can_wait) || (adds_entry && is_full) {
             return Ok(false);
         }
         blocked.keep(&writes);
@@ -303,8 +305,8 @@ impl HostLoop {
                 connection,
                 message,
             } => self.refuse(connection, message, out)?,
-            // The next one is due in a minute.
-            Input::EvictionDue => {}
+            // The next ones are due in some minutes.
+            Input::EvictionDue | Input::RetentionDue(_) => {}
             other => blocked.deferred.push_back(other),
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Signs devices in with a one-time code, and out.
 
+use agenthost_core::Input;
+use agenthost_stdx::result::IgnoreResult;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::auth::UpgradeRejection;
-use crate::auth::device_registry::PairingError;
+use crate::auth::device_registry::{PairingError, device_identity};
+use crate::connection::message::LoopEvent;
 use crate::page::{HttpState, now_ms};
 
 /// Limit on the body of a request.
@@ -51,6 +54,10 @@ pub(crate) async fn pair(
         Ok(Ok((device, secret))) => {
             let scope = device.scope.name();
             tracing::info!(device = device.id, scope, "paired a device");
+            let paired = Input::DevicePaired(device_identity(&device));
+            // A host that has stopped records nothing.
+            let sent = state.context.events.send(LoopEvent::Input(paired)).await;
+            sent.ignore_closed();
             let mut response = StatusCode::NO_CONTENT.into_response();
             set_cookie(
                 &mut response,
@@ -132,9 +139,15 @@ impl HttpState {
 }
 
 fn refuse_pairing(state: &HttpState, error: &PairingError) -> Response {
+    let mut response = pairing_response(error);
     if let Some(suppressed) = state.log.permit() {
         tracing::info!(%error, suppressed, "refused to pair a device");
     }
+    state.report_refusal(&error.to_string(), &mut response);
+    response
+}
+
+fn pairing_response(error: &PairingError) -> Response {
     match error {
         PairingError::WrongCode => (StatusCode::FORBIDDEN, format!("{error}\n")).into_response(),
         PairingError::Locked { retry_after_ms } => {

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agenthost_core::{AgentCatalog, Host, HostConfig, Input, SessionKey, StoredHost};
+use agenthost_core::{
+    AgentCatalog, AuditActor, AuditEntry, AuditKind, Host, HostConfig, Input, SessionKey,
+    StoredHost,
+};
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::wire::Json;
 use agenthost_store::Store;
 use agenthost_workspace::{ContentStore, FileService, ProtectedPaths, ResourceService, uri_of};
 use tokio::sync::{mpsc, watch};
@@ -28,6 +32,7 @@ use crate::server::{HostUsage, ServeError};
 use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
 use crate::workers::files::FileWorker;
+use crate::workers::retention::RetentionWorker;
 use crate::workers::search::SearchWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
@@ -81,6 +86,8 @@ pub(crate) async fn build_host_loop(
         launcher,
         catalog,
         retention: config.retention,
+        redactor: config.redactor.clone(),
+        start_entry: describe_start(config),
         events,
         agent_inputs,
         publisher: Publisher::new(config.limits.max_slow_client_pause),
@@ -122,6 +129,7 @@ fn build_workers(
         search_worker: SearchWorker::new(protected.clone()),
         watch_worker: WatchWorker::new(inputs.clone(), protected.clone()),
         timer_worker: TimerWorker,
+        retention_worker: RetentionWorker::new(config),
         change_worker,
     }
 }
@@ -141,6 +149,19 @@ fn build_host_config(config: &ServerConfig, catalog: AgentCatalog) -> HostConfig
         max_remembered_clients: config.limits.remembered_clients,
         max_subscriptions: config.limits.subscriptions,
         max_sessions: config.limits.sessions,
+    }
+}
+
+/// Returns the audit entry of a start.
+fn describe_start(config: &ServerConfig) -> AuditEntry {
+    let version = ("version".to_owned(), Json::from(env!("CARGO_PKG_VERSION")));
+    let digest = config.configuration_digest.as_deref();
+    let digest = digest.map(|digest| ("configuration".to_owned(), Json::from(digest)));
+    AuditEntry {
+        kind: AuditKind::HostStarted,
+        actor: AuditActor::Host,
+        session: None,
+        details: [version].into_iter().chain(digest).collect(),
     }
 }
 

@@ -24,6 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::page::refusals::PeerAddress;
 use crate::transport::tls::CertificateStore;
 
 /// Limits on connections that have not presented the token. Clients that all reconnect at once
@@ -105,6 +106,7 @@ impl ClientListener {
             };
             let connection = PendingConnection {
                 slot: pending.admit(peer.ip()),
+                address: PeerAddress(peer.ip()),
                 certificates: self.certificates.clone(),
                 router: self.router.clone(),
                 stop: self.stop.clone(),
@@ -135,6 +137,7 @@ impl ClientListener {
 /// A connection that has not presented the token.
 struct PendingConnection {
     slot: PendingSlot,
+    address: PeerAddress,
     certificates: Option<CertificateStore>,
     router: Router,
     stop: CancellationToken,
@@ -182,9 +185,11 @@ impl PendingConnection {
     {
         let routes = TowerToHyperService::new(self.router);
         let slot = self.slot;
+        let address = self.address;
         let responded = self.responded;
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(slot.clone());
+            request.extensions_mut().insert(address);
             let response = routes.call(request);
             let responded = Arc::clone(&responded);
             async move {

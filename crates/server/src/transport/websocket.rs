@@ -19,7 +19,7 @@ use crate::connection::{
     ConnectionPeer, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
 };
 use crate::delivery::outbox::CloseReason;
-use crate::page::{HttpState, app_frame, files, headers, sign_in};
+use crate::page::{HttpState, app_frame, files, headers, refusals, sign_in};
 
 /// Returns the routes of the TCP listener: the WebSocket, the page and the health check.
 pub(crate) fn router(state: HttpState) -> Router {
@@ -31,6 +31,10 @@ pub(crate) fn router(state: HttpState) -> Router {
         .route("/device", get(sign_in::describe_device))
         .route("/app-frame", get(app_frame::serve_app_frame))
         .fallback(files::serve_file)
+        .layer(middleware::from_fn_with_state(
+            state.clone(),
+            refusals::report_refusals,
+        ))
         .layer(middleware::from_fn(headers::add_security_headers))
         .with_state(state)
 }

@@ -21,9 +21,10 @@ const MAX_CHANGE_JOBS: usize = 8;
 /// Runs the jobs of the change tracker, those of one session in order.
 #[derive(Debug)]
 pub(crate) struct ChangeWorker {
-    tasks: JoinSet<Option<Input>>,
-    /// Checkpoint jobs that have not returned their result.
-    open_checkpoints: usize,
+    tasks: JoinSet<JobOutcome>,
+    /// Jobs that a stopping host waits for and that have not ended: files can't be captured later,
+    /// and the data of a removed session must not stay.
+    awaited_jobs: usize,
     tracker: Arc<ChangeTracker>,
     /// The content store for the contents of edited files.
     contents: Arc<ContentStore>,
@@ -33,6 +34,13 @@ pub(crate) struct ChangeWorker {
     slow_permits: Arc<Semaphore>,
     /// A receiver for each session that is closed when the latest job of the session has ended.
     previous: BTreeMap<Uri, oneshot::Receiver<()>>,
+}
+
+/// The end of a job.
+#[derive(Debug)]
+struct JobOutcome {
+    input: Option<Input>,
+    is_awaited: bool,
 }
 
 impl ChangeWorker {
@@ -47,7 +55,7 @@ impl ChangeWorker {
         let changes = ChangeTracker::new(directory).with_pid_dir(pid_dir);
         ChangeWorker {
             tasks: JoinSet::new(),
-            open_checkpoints: 0,
+            awaited_jobs: 0,
             tracker: Arc::new(changes.with_protected_paths(protected)),
             contents,
             permits: Arc::new(Semaphore::new(MAX_CHANGE_JOBS)),
@@ -61,35 +69,54 @@ impl ChangeWorker {
         Arc::clone(&self.tracker)
     }
 
-    /// Returns `true` while a checkpoint is being taken.
-    pub(crate) fn has_open_checkpoints(&self) -> bool {
-        self.open_checkpoints > 0
-    }
-
     /// Waits for the next result of a job. Never returns if no job is running.
     pub(crate) async fn next_input(&mut self) -> Input {
         loop {
             match self.tasks.join_next().await {
-                Some(Ok(Some(input))) => {
-                    if matches!(input, Input::CheckpointTaken { .. }) {
-                        self.open_checkpoints = self.open_checkpoints.saturating_sub(1);
+                Some(Ok(outcome)) => {
+                    if let Some(input) = self.finish_job(outcome) {
+                        return input;
                     }
-                    return input;
                 }
-                // The job has no result, or its task was cancelled.
-                Some(Ok(None) | Err(_)) => {}
+                // The task was cancelled.
+                Some(Err(_)) => {}
                 None => std::future::pending().await,
             }
         }
     }
 
+    /// Waits for the next result of a job. Returns `None` when all jobs have ended that a stopping
+    /// host waits for.
+    pub(crate) async fn next_awaited_input(&mut self) -> Option<Input> {
+        while self.awaited_jobs > 0 {
+            // A cancelled task has no result.
+            if let Ok(outcome) = self.tasks.join_next().await?
+                && let Some(input) = self.finish_job(outcome)
+            {
+                return Some(input);
+            }
+        }
+        None
+    }
+
+    fn finish_job(&mut self, outcome: JobOutcome) -> Option<Input> {
+        if outcome.is_awaited {
+            self.awaited_jobs = self.awaited_jobs.saturating_sub(1);
+        }
+        outcome.input
+    }
+
     /// Queues a job behind the earlier jobs of the same session.
     pub(crate) fn submit(&mut self, job: ChangeJob) {
-        if matches!(job.task, ChangeTask::TakeCheckpoint { .. }) {
-            self.open_checkpoints += 1;
+        let is_awaited = matches!(
+            job.task,
+            ChangeTask::TakeCheckpoint { .. } | ChangeTask::ForgetSession { .. }
+        );
+        if is_awaited {
+            self.awaited_jobs += 1;
         }
         let (done, next) = oneshot::channel::<()>();
-        if matches!(job.task, ChangeTask::ForgetSession) {
+        if matches!(job.task, ChangeTask::ForgetSession { .. }) {
             self.tracker.cancel_setup(&job.session);
             // Sessions without running jobs are removed here, so that the map does not grow.
             let busy =
@@ -102,7 +129,7 @@ impl ChangeWorker {
         let room = match job.task {
             ChangeTask::RunOperation { .. }
             | ChangeTask::CreateWorktree(_)
-            | ChangeTask::ForgetSession => &self.slow_permits,
+            | ChangeTask::ForgetSession { .. } => &self.slow_permits,
             ChangeTask::TakeCheckpoint { .. }
             | ChangeTask::ComputeDiff { .. }
             | ChangeTask::SurveyEdits(_) => &self.permits,
@@ -119,7 +146,10 @@ impl ChangeWorker {
             let outcome =
                 tokio::task::spawn_blocking(move || run_job(&changes, &contents, job)).await;
             drop((permit, done));
-            outcome.unwrap_or(failure)
+            JobOutcome {
+                input: outcome.unwrap_or(failure),
+                is_awaited,
+            }
         });
     }
 }
@@ -192,8 +222,8 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
                 outcome: made.map_err(RequestFailure::from),
             }
         }
-        ChangeTask::ForgetSession => {
-            match tracker.remove_worktree(&session) {
+        ChangeTask::ForgetSession { worktree } => {
+            match tracker.remove_worktree(&session, worktree) {
                 Ok(WorktreeRemoval::Removed) => {}
                 Ok(WorktreeRemoval::Kept(reason)) => {
                     tracing::warn!(%session, reason, "kept a worktree or its branch");
@@ -239,6 +269,6 @@ fn failed_input(job: &ChangeJob) -> Option<Input> {
             session: job.session.clone(),
             outcome: Err(failure()),
         },
-        ChangeTask::ForgetSession => return None,
+        ChangeTask::ForgetSession { .. } => return None,
     })
 }

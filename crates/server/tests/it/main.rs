@@ -31,6 +31,7 @@ mod peer;
 mod raw_messages;
 mod restored_copy;
 mod scripted;
+mod session_retention;
 mod shared_directories;
 mod slow_client;
 mod specification_clients;

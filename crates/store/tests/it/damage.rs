@@ -77,7 +77,7 @@ fn a_database_of_a_newer_version_is_rejected_unchanged() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database version 99 is too new: this agenthost reads up to version 8\n\
+        "database version 99 is too new: this agenthost reads up to version 10\n\
          hint: use a newer agenthost"
     );
 }
@@ -176,7 +176,7 @@ fn the_write_ahead_log_is_checkpointed() {
             turn: format!("t{round}").into(),
             error: None,
         });
-        driver.store.run_idle_maintenance();
+        driver.store.run_idle_maintenance().unwrap();
         // Gives the checkpoint thread time while the store is idle.
         std::thread::sleep(std::time::Duration::from_millis(300));
         largest = largest.max(wal.metadata().unwrap().len());

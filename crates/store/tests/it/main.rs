@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
 mod checked;
 mod clients;
 mod damage;
@@ -15,6 +16,7 @@ mod epochs;
 mod full;
 mod killed;
 mod legacy_rows;
+mod reclaimed_space;
 mod reload;
 mod removed_sessions;
 mod turns;

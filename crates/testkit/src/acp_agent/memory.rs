@@ -38,6 +38,18 @@ pub(super) fn append_message(session: &str, said: &str) {
     }
 }
 
+/// Removes the messages of a session.
+pub(super) fn remove_session(session: &str) {
+    let entries = read_entries().into_iter().filter(|(of, _)| of != session);
+    let lines: String = entries
+        .map(|(of, said)| format!("{}\n", json!([of, said])))
+        .collect();
+    if let Some(path) = memory_path() {
+        // A failed write is visible to the test as a session that stays.
+        std::fs::write(path, lines).unwrap_or_default();
+    }
+}
+
 /// Returns the messages of a session.
 pub(super) fn messages_of(session: &str) -> Vec<String> {
     let its = read_entries().into_iter().filter(|(of, _)| of == session);

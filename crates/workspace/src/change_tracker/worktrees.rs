@@ -2,6 +2,8 @@
 //!
 //! A worktree is a directory with its own branch. Its origin is recorded in its git directory.
 
+pub(super) mod removal;
+
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,15 +62,6 @@ fn read_record(git_dir: &Path) -> Option<WorktreeRecord> {
         folder: Uri::from(line()?),
         branch: line()?,
     })
-}
-
-/// Result of the removal of a session's worktree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorktreeRemoval {
-    /// The worktree was removed, or there was none.
-    Removed,
-    /// The worktree or its branch was kept, with the reason.
-    Kept(String),
 }
 
 fn refused(reason: &str) -> ChangesError {
@@ -249,73 +242,8 @@ impl ChangeTracker {
         lock(&self.setups)
     }
 
-    /// Removes the worktree of a removed session, unless it has uncommitted changes. Ignored
-    /// files are removed with it. Its branch stays if it has commits that the base branch does
-    /// not have.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the status of the worktree can't be determined. It stays then.
-    pub fn remove_worktree(&self, session: &Uri) -> Result<WorktreeRemoval, ChangesError> {
-        let parent = self.worktree_parent(&SessionKey::of(session));
-        let Some(worktree_path) = first_entry(&parent)? else {
-            return Ok(WorktreeRemoval::Removed);
-        };
-        let here = worktree_path.display();
-        let git = self.git(&worktree_path, OPERATION_TIMEOUT);
-        let status = git.read_output([
-            "status",
-            "--porcelain",
-            "-z",
-            "--untracked-files=all",
-            "--ignore-submodules=dirty",
-        ])?;
-        if !status.is_empty() {
-            let words = format!("the worktree {here} has changes that are not committed");
-            return Ok(WorktreeRemoval::Kept(words));
-        }
-        let git_dir = PathBuf::from(git.read_line(["rev-parse", "--absolute-git-dir"])?);
-        let branch = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let origin = read_record(&git_dir).filter(|note| Some(&note.branch) == branch.as_ref());
-        let origin = origin.and_then(|note| Some((path_of(&note.folder)?, note)));
-        let Some((folder, WorktreeRecord { base, branch, .. })) = origin else {
-            let words = format!("the worktree {here} is on another branch");
-            return Ok(WorktreeRemoval::Kept(words));
-        };
-        let git = self.git(&folder, OPERATION_TIMEOUT);
-        let range = format!("{base}..refs/heads/{branch}");
-        let ahead = git.read_line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
-        let worktree_path = worktree_path.as_os_str();
-        // The status was checked above. Without `--force`, git would check it again with
-        // programs that were not checked.
-        git.read_output([
-            "worktree".as_ref(),
-            "remove".as_ref(),
-            "--force".as_ref(),
-            worktree_path,
-        ])?;
-        std::fs::remove_dir_all(parent)?;
-        if ahead != "0" {
-            let words = format!("the branch {branch} has commits that are not in {base}");
-            return Ok(WorktreeRemoval::Kept(words));
-        }
-        git.read_output(["branch", "--quiet", "-D", branch.as_str()])?;
-        Ok(WorktreeRemoval::Removed)
-    }
-
     fn worktree_parent(&self, key: &SessionKey) -> PathBuf {
         self.directory.join(WORKTREES_FOLDER).join(key.as_str())
-    }
-}
-
-/// Returns the first entry of a directory, or `None` if there is none.
-fn first_entry(parent: &Path) -> Result<Option<PathBuf>, ChangesError> {
-    match std::fs::read_dir(parent) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        entries => {
-            let first = entries?.next().transpose()?;
-            Ok(first.map(|entry| entry.path()))
-        }
     }
 }
 

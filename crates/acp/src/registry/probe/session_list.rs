@@ -1,4 +1,4 @@
-//! Lists the sessions that an agent has stored.
+//! Lists and deletes the sessions that an agent has stored.
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,40 @@ pub async fn list_agent_sessions(
     let mut connection = AgentConnection::start(agent, folder).await?;
     let sessions = request_sessions(&mut connection, folder).await;
     shutdown_agent(connection, sessions).await
+}
+
+/// Starts an agent in a folder, deletes sessions that it has stored, and shuts it down. Returns
+/// the number of deleted sessions; the agent may refuse to delete some.
+///
+/// # Errors
+///
+/// Returns an error if the agent does not answer or can't delete sessions.
+pub async fn delete_agent_sessions(
+    agent: &AcpAgent,
+    folder: &Path,
+    sessions: &[String],
+) -> Result<usize, AcpError> {
+    let mut connection = AgentConnection::start(agent, folder).await?;
+    let deleted = request_deletions(&mut connection, sessions).await;
+    shutdown_agent(connection, deleted).await
+}
+
+async fn request_deletions(
+    connection: &mut AgentConnection,
+    sessions: &[String],
+) -> Result<usize, AcpError> {
+    let initialized = await_initialized(connection).await?;
+    let capability = initialized.pointer("/agentCapabilities/sessionCapabilities/delete");
+    if capability.is_none_or(Value::is_null) {
+        return Err(UnsupportedFeature::DeleteSessions.into());
+    }
+    let mut deleted = 0;
+    for session in sessions {
+        connection.delete_session(session);
+        let response = next_response(connection, STEP_TIMEOUT).await?;
+        deleted += usize::from(response.is_ok());
+    }
+    Ok(deleted)
 }
 
 async fn request_sessions(

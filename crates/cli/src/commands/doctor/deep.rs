@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use agenthost_protocol::uri::Uri;
-use agenthost_store::{DATABASE_FILE, DatabaseReport, RowKind, RowProblem, check_database};
+use agenthost_store::{
+    DATABASE_FILE, DatabaseReport, RowKind, RowProblem, check_database, verify_audit,
+};
 use agenthost_workspace::ContentStore;
 
 use super::DoctorCheck;
@@ -38,7 +40,9 @@ pub(super) fn check_data(directory: &Path, json: bool) -> anyhow::Result<Vec<Doc
     progress("content");
     let problems = check_contents(directory, &report);
     report.problems.extend(problems);
-    if report.problems.is_empty() {
+    progress("audit log");
+    let audit = check_audit(directory);
+    if report.problems.is_empty() && audit.is_empty() {
         let found = format!(
             "{} rows of {} sessions and {} stored contents are intact",
             report.rows,
@@ -47,7 +51,24 @@ pub(super) fn check_data(directory: &Path, json: bool) -> anyhow::Result<Vec<Doc
         );
         return Ok(vec![DoctorCheck::passed(what, found)]);
     }
-    Ok(describe_problems(&report))
+    let mut checks = describe_problems(&report);
+    checks.extend(audit);
+    Ok(checks)
+}
+
+/// Checks that the entries of the audit log are those that were appended.
+fn check_audit(directory: &Path) -> Vec<DoctorCheck> {
+    let what = "audit log";
+    let hint = "find out who had access to the database, and compare it with a backup";
+    match verify_audit(directory) {
+        Ok(report) => {
+            let problems = report.problems.iter().take(MAX_PRINTED_PROBLEMS);
+            let checks =
+                problems.map(|problem| DoctorCheck::failed(what, problem.to_string(), hint));
+            checks.collect()
+        }
+        Err(error) => vec![DoctorCheck::failed(what, error.to_string(), hint)],
+    }
 }
 
 /// Checks that the content exists that rows refer to.

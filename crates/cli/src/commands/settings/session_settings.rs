@@ -76,7 +76,7 @@ pub(crate) async fn set_choice(
 }
 
 /// Waits until the host has confirmed a change. Fails if the host rejects the action.
-pub(super) async fn wait_until(
+pub(crate) async fn wait_until(
     client: &mut Client,
     sent: ClientSeq,
     is_confirmed: impl Fn(&Client) -> bool,

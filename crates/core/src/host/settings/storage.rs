@@ -28,6 +28,7 @@ impl StoreWrite {
             | StoreWrite::ClientsPruned { .. }
             | StoreWrite::ClientRemoved(_)
             | StoreWrite::PrincipalForgotten(_) => true,
+            StoreWrite::Audit(entry) => entry.kind.can_wait(),
             StoreWrite::Action(_)
             | StoreWrite::ChannelCreated { .. }
             | StoreWrite::ChannelRemoved { .. }
@@ -62,6 +63,9 @@ impl Input {
                 | Input::Disconnected { .. }
                 | Input::RequestCompleted { .. }
                 | Input::FileSearchFinished { .. }
+                | Input::PeerRefused(_)
+                | Input::DevicePaired(_)
+                | Input::RetentionDue(_)
                 | Input::EvictionDue
         )
     }

@@ -125,7 +125,7 @@ impl Simulation {
                 change_results::worktree(*errand, "failed no git")
             }
             ChangeTask::CreateWorktree(_) => change_results::worktree(*errand, "file:///kept"),
-            ChangeTask::RunOperation { .. } | ChangeTask::ForgetSession => return,
+            ChangeTask::RunOperation { .. } | ChangeTask::ForgetSession { .. } => return,
         };
         self.test_host.step(input);
     }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use agenthost_core::{
-    CheckpointId, CommandLine, DiffEndpoint, DiffRange, OperationKind, Worktree, WorktreeRequest,
+    CheckpointId, CommandLine, DiffEndpoint, DiffRange, OperationKind, Worktree, WorktreeDisposal,
+    WorktreeRequest,
 };
-use agenthost_workspace::{ChangesError, WorktreeRemoval, path_of, uri_of};
+use agenthost_workspace::{ChangesError, UnmergedWork, WorktreeRemoval, path_of, uri_of};
 
 use super::operations::operate;
 use super::{TrackedFolder, all_files, git};
@@ -54,7 +55,7 @@ fn a_session_works_in_its_own_worktree() {
     // It is not thrown away while there is something in it.
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("not committed")),
@@ -80,7 +81,7 @@ fn a_session_works_in_its_own_worktree() {
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
     let gone = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert_eq!(gone, WorktreeRemoval::Removed);
     assert!(!tracked_folder.folder.exists());
@@ -91,9 +92,40 @@ fn a_session_works_in_its_own_worktree() {
     assert_eq!(git(&origin, &["worktree", "list"]).lines().count(), 1);
     let again = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert_eq!(again, WorktreeRemoval::Removed);
+}
+
+#[test]
+fn unmerged_work_is_found_and_discarded_on_request() {
+    let (tracked_folder, origin) = isolated(&WorktreeRequest::default());
+    let session = &tracked_folder.session;
+    let work = || tracked_folder.changes.unmerged_work(session).unwrap();
+    assert_eq!(work(), None);
+    tracked_folder.write("a.txt", "agent\n");
+    let expected = |is_changed, commits| UnmergedWork {
+        directory: tracked_folder.folder.clone(),
+        is_changed,
+        commits,
+    };
+    assert_eq!(work(), Some(expected(true, 0)));
+    operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
+    assert_eq!(work(), Some(expected(false, 1)));
+    tracked_folder.write("a.txt", "again\n");
+    assert_eq!(work(), Some(expected(true, 1)));
+
+    let discarded = tracked_folder
+        .changes
+        .remove_worktree(session, WorktreeDisposal::Discard)
+        .unwrap();
+    assert_eq!(discarded, WorktreeRemoval::Removed);
+    assert!(!tracked_folder.folder.exists());
+    assert_eq!(
+        git(&origin, &["branch", "--format=%(refname:short)"]),
+        "main\n"
+    );
+    assert_eq!(work(), None);
 }
 
 #[test]
@@ -106,7 +138,7 @@ fn unmerged_commits_are_kept_when_a_worktree_is_removed() {
     operate(&tracked_folder, OperationKind::Commit, branch(), None).unwrap();
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("agenthost/mine")),
@@ -266,7 +298,7 @@ fn only_the_branch_of_the_worktree_is_removed() {
     git(&tracked_folder.folder, &["switch", "--quiet", "release"]);
     let kept = tracked_folder
         .changes
-        .remove_worktree(&tracked_folder.session)
+        .remove_worktree(&tracked_folder.session, WorktreeDisposal::KeepWork)
         .unwrap();
     assert!(
         matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("another branch")),
