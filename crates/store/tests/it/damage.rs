@@ -77,7 +77,7 @@ fn a_database_of_a_newer_version_is_rejected_unchanged() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database version 99 is too new: this agenthost reads up to version 8\n\
+        "database version 99 is too new: this agenthost reads up to version 9\n\
          hint: use a newer agenthost"
     );
 }
