@@ -70,16 +70,16 @@ impl Client {
 
     /// The same, with more to say about it.
     pub(crate) async fn create_with(&mut self, params: Value) {
-        let channel = json!({"channel": params["channel"]});
         self.ask("createSession", params).await;
         loop {
-            let result = self.ask("subscribe", channel.clone()).await;
+            let result = self.ask("subscribe", json!({"channel": SESSION})).await;
             if result["snapshot"]["state"]["lifecycle"] == "ready" {
                 break;
             }
             tokio::task::yield_now().await;
         }
-        let unsubscribe = json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": channel});
+        let unsubscribe =
+            json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}});
         self.0
             .send(Message::text(unsubscribe.to_string()))
             .await
@@ -99,12 +99,8 @@ impl Client {
     }
 
     pub(crate) async fn dispatch(&mut self, action: &Value) {
-        self.dispatch_to(&chat(), action).await;
-    }
-
-    pub(crate) async fn dispatch_to(&mut self, channel: &str, action: &Value) {
         let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {
-            "channel": channel, "clientSeq": 1, "action": action,
+            "channel": chat(), "clientSeq": 1, "action": action,
         }});
         self.0
             .send(Message::text(dispatch.to_string()))

@@ -25,7 +25,6 @@ mod fan_out;
 mod history;
 mod latency;
 mod memory;
-mod runner;
 mod versions;
 
 use std::path::PathBuf;
@@ -61,12 +60,6 @@ fn main() {
         runtime.block_on(memory::host(PathBuf::from(directory)));
         return;
     }
-    if let [_, word, directory] = &arguments[..]
-        && word == "runner"
-    {
-        runtime.block_on(runner::process(PathBuf::from(directory)));
-        return;
-    }
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let smoke = has("--smoke");
     let scale = Scale {
@@ -100,7 +93,7 @@ fn main() {
 }
 
 /// Subjects, in the order of `docs/performance.md`.
-const SUBJECTS: [&str; 11] = [
+const SUBJECTS: [&str; 10] = [
     "fan-out",
     "latency",
     "catalogue",
@@ -109,7 +102,6 @@ const SUBJECTS: [&str; 11] = [
     "changes",
     "cat",
     "acp",
-    "runner",
     "customizations",
     "versions",
 ];
@@ -130,7 +122,6 @@ async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
             "changes" => changes::run(scale),
             "cat" => cat::run(scale).await,
             "acp" => acp::run(scale).await,
-            "runner" => runner::run(scale).await,
             "customizations" => customizations::run(scale).await,
             _ => versions::run(scale).await,
         });

@@ -55,18 +55,14 @@ impl Child {
 
     /// Returns a value of `/proc/PID/status`, in megabytes.
     pub(crate) fn memory(&self, what: &str) -> f64 {
-        memory_of(self.process.id(), what)
+        let path = format!("/proc/{}/status", self.process.id());
+        let Ok(status) = std::fs::read_to_string(path) else {
+            return 0.0;
+        };
+        let line = status.lines().find(|line| line.starts_with(what)).unwrap();
+        let kilobytes = line.split_whitespace().nth(1).unwrap();
+        kilobytes.parse::<f64>().unwrap() / 1024.0
     }
-}
-
-/// Returns a value of `/proc/PID/status`, in megabytes.
-pub(crate) fn memory_of(pid: u32, what: &str) -> f64 {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
-        return 0.0;
-    };
-    let line = status.lines().find(|line| line.starts_with(what)).unwrap();
-    let kilobytes = line.split_whitespace().nth(1).unwrap();
-    kilobytes.parse::<f64>().unwrap() / 1024.0
 }
 
 impl Drop for Child {

@@ -182,6 +182,8 @@ impl Runner {
         let mut listening = JoinSet::new();
         listening.spawn(accept_hosts(listener, self.record.secret.clone(), sender));
         let mut check = tokio::time::interval(RECORD_CHECK_INTERVAL);
+        // The first tick would be at once.
+        check.reset();
         loop {
             match self
                 .next_task(&mut hosts, &mut check, stop.as_mut())
@@ -199,6 +201,7 @@ impl Runner {
                 RunnerTask::Frame(None) => {
                     tracing::info!("the host has disconnected");
                     self.host = None;
+                    check.reset();
                     self.deadline = Instant::now() + self.detach_timeout;
                     self.idle_deadline = Some(Instant::now() + IDLE_TIMEOUT);
                 }
