@@ -86,9 +86,6 @@ pub(crate) const CHANGES_DIR: &str = "changes";
 /// Directory for temporary directories, in the data directory.
 pub(crate) const SCRATCH_DIR: &str = "tmp";
 
-/// Directory for content that is too large for a state, in the data directory.
-pub(crate) const CONTENT_DIR: &str = "content";
-
 /// Directory for pid files of agents, terminals and other processes of drivers, in the data
 /// directory.
 pub(crate) const PID_DIR: &str = "running";

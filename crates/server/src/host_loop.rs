@@ -32,6 +32,7 @@ use crate::delivery::Publisher;
 use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
 use crate::host_loop::drivers::{DriverHost, DriverLauncher};
+use crate::host_loop::persistence::allow_no_space;
 use crate::host_loop::storage::{BlockedStorage, STORAGE_RETRY_INTERVAL};
 use crate::legacy::LegacyClients;
 use crate::server::agent_catalog::{AgentList, CatalogBuilder};
