@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use agenthost_core::{SessionKey, WorktreeDisposal};
 use agenthost_protocol::uri::Uri;
-use agenthost_server::ServerConfig;
+use agenthost_server::{ServerConfig, end_runner};
 use agenthost_stdx::disk_space::tree_bytes;
 use agenthost_store::{DATABASE_FILE, lock_directory, measure_database};
 use agenthost_workspace::ChangeTracker;
@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 
 use crate::background::StartPermit;
 use crate::background::log_files::LogFiles;
-use crate::background::running_host::RunningHost;
+use crate::background::running_host::{RunnerFate, RunningHost};
 use crate::commands::backup::describe_bytes;
 use crate::commands::sessions::removal::describe_work;
 use crate::connect::{HostOptions, check_owner};
@@ -40,6 +40,9 @@ const ENTRIES: &[&str] = &[
     "open.html",
     "tmp",
     "running",
+    "running-host",
+    "runner.json",
+    "runner.spool",
     "host.json",
     ".gitignore",
 ];
@@ -77,9 +80,11 @@ pub(crate) async fn run(arguments: ForgetArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if let Some(host) = RunningHost::find_settled(directory).await? {
-        host.stop(directory).await?;
+        host.stop(directory, RunnerFate::Ends).await?;
         output::print_note("stopped the host");
     }
+    // A host that was killed has left its agents and terminals.
+    end_runner(directory).await.context("end the runner")?;
     // No host starts and no other program writes while the files are removed.
     let lock = lock_directory(directory)?;
     remove_worktrees(directory);

@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: RunnerArgs) -> anyhow::Result<ExitCode> {
         true => LogDetail::Everything,
         false => LogDetail::Events,
     };
-    output::start_log(detail, false, Some(log))?;
+    output::start_log(detail, false, Some(log), settings.file.redactor()?)?;
     let mut config = ServerConfig::new(&settings.data_directory);
     let builtin = config.agents.clone();
     let offered = settings.file.apply(&mut config)?;
