@@ -22,7 +22,7 @@ const ERROR_TIMEOUT: Duration = Duration::from_millis(500);
 pub struct HostProgram {
     /// The program, found by the `PATH` of this process.
     pub program: OsString,
-    /// Its arguments.
+    /// The arguments after the name of the program.
     pub arguments: Vec<OsString>,
 }
 

@@ -20,7 +20,6 @@ impl NoteLine {
         NoteLine::default().role(role, text)
     }
 
-    /// Appends plain text.
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
         self.segments.push((None, text.into()));
         self

@@ -37,7 +37,6 @@ pub(crate) struct TurnOutput {
     spool: OutputSpool,
     format: OutputFormat,
     notes: NotePlace,
-    /// Colors of notes.
     palette: Palette,
     /// The response, for the object of [`OutputFormat::Json`].
     response: String,
@@ -151,7 +150,6 @@ impl TurnOutput {
         self.print_note_line(&NoteLine::plain(text))
     }
 
-    /// Prints a note.
     pub(crate) fn print_note_line(&mut self, line: &NoteLine) -> anyhow::Result<()> {
         self.finish_reasoning()?;
         self.write_note(line)

@@ -35,7 +35,7 @@ pub(super) struct TypedLine {
     /// What has to be shown.
     echo: Vec<u8>,
     terminal: File,
-    /// Restores the terminal.
+    /// Restores the modes of the terminal when it is dropped.
     _mode: Option<SavedMode>,
 }
 

@@ -20,7 +20,6 @@ pub(super) struct MirroredChannel {
     pub(super) cursor: ServerSeq,
 }
 
-/// The subscribed channels.
 #[derive(Default)]
 pub(super) struct ChannelMirror {
     pub(super) channels: SortedMap<Uri, MirroredChannel>,

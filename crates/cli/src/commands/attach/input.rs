@@ -97,7 +97,6 @@ pub(super) enum LineTiming {
 
 /// The effects of a line.
 pub(super) enum LineAction {
-    /// Notes to print.
     Notes(Vec<String>),
     /// Actions to dispatch, and a note about them.
     Dispatch {
@@ -108,7 +107,6 @@ pub(super) enum LineAction {
     Send(Box<ChatAction>),
     /// The user joins another session.
     Switch(String),
-    /// The user leaves.
     Quit,
 }
 

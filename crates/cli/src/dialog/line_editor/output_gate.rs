@@ -19,7 +19,6 @@ pub(crate) struct OutputGate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum GateState {
-    /// Output is held.
     #[default]
     Held,
     /// A line is edited, and the editor prints output above it.
