@@ -213,7 +213,8 @@ pub(crate) fn last_words(turn: &Turn) -> Option<String> {
     })
 }
 
-/// Returns the groups of approvals that show the same: tool, arguments, title and all other text.
+/// Returns the groups of approvals that show the same: tool, arguments, folder, title and all
+/// other text.
 /// Approvals without arguments and approvals of edits are never alike: each needs a look of its
 /// own.
 fn group_alike(rows: &[InboxRow]) -> Vec<InboxGroup> {
@@ -248,7 +249,8 @@ fn is_alike(one: &ApprovalCard, other: &ApprovalCard) -> bool {
     (&one.tool, &one.command, &one.input) == (&other.tool, &other.command, &other.input)
         && (&one.title, &one.details, &one.parameters)
             == (&other.title, &other.details, &other.parameters)
-        && (&one.intention, &one.risk) == (&other.intention, &other.risk)
+        && (&one.intention, &one.risk, &one.folder)
+            == (&other.intention, &other.risk, &other.folder)
 }
 
 fn alike_group(cards: &[&ApprovalCard]) -> Option<InboxGroup> {

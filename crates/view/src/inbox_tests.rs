@@ -148,3 +148,23 @@ fn approvals_with_different_texts_are_not_alike() {
         assert_eq!(inbox.alike, [], "{other}");
     }
 }
+
+/// The same command does something else in another folder.
+#[test]
+fn approvals_in_different_folders_are_not_alike() {
+    let same = json!({"toolInput": "make clean", "_meta": {"kind": "execute"}});
+    let state = |folder: &str| {
+        let requests = [approval("c1", same.clone())];
+        session(json!({"inputNeeded": requests, "workingDirectories": [folder]}))
+    };
+    let groups = |folder: &str| {
+        let (one, other) = (state("file:///a"), state(folder));
+        let summaries = ["s:/1", "s:/2"].map(|uri| summary(uri, json!({"status": 24})));
+        let entries = [
+            entry(&summaries[0], Some(&one)),
+            entry(&summaries[1], Some(&other)),
+        ];
+        InboxView::compute(entries, &agents()).alike.len()
+    };
+    assert_eq!((groups("file:///a"), groups("file:///b")), (1, 0));
+}

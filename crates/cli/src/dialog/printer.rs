@@ -16,6 +16,7 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::UsageInfo;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use self::history::HistoryExtent;
@@ -171,6 +172,12 @@ impl TurnPrinter {
             Action::Terminal(action) => {
                 self.handle_terminal_action(envelope, action)?;
                 Ok(None)
+            }
+            // Nothing else will be received about it.
+            Action::Session(SessionAction::ChatRemoved(removed))
+                if self.chat.as_ref() == Some(&removed.chat) =>
+            {
+                anyhow::bail!("the session was removed")
             }
             _ => Ok(None),
         }

@@ -113,7 +113,8 @@ fn a_running_session_is_not_removed_by_accident() {
     let output = run(path, &["remove", "--yes", "--force", &idle, &running], "");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(json_lines(&run(path, &["sessions", "--json"], "")).len(), 0);
-    terminal.keys("\u{4}");
+    terminal.wait("the session was removed");
+    assert_eq!(terminal.exit_code(), 1);
 }
 
 /// The rows, the content, the checkpoints and the worktree of a session are gone after its removal.

@@ -1,1 +1,0 @@
-import{a}from"./chunk-BLAIHGDB.js";import"./chunk-5DMWHDNC.js";import"./chunk-BQ3S2CYO.js";import"./chunk-7J6A2G3U.js";import"./chunk-LFXSKH2W.js";import"./chunk-YAEKUKAX.js";import"./chunk-F6YPHNYD.js";export{a as default};

@@ -1,0 +1,1 @@
+import{b as a}from"./chunk-7SV6LKKL.js";import"./chunk-GIDDUHZA.js";import"./chunk-EQQOJTFA.js";import"./chunk-M2WTQYJM.js";import"./chunk-ZX5J7T43.js";import"./chunk-7FUIJOWS.js";import"./chunk-LGAHQH6K.js";export{a as default};

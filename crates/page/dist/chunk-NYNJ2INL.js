@@ -1,1 +1,0 @@
-import{b as a}from"./chunk-3OZGGYGE.js";import"./chunk-4ZQJWYTV.js";import"./chunk-EQQOJTFA.js";import"./chunk-7J6A2G3U.js";import"./chunk-LFXSKH2W.js";import"./chunk-YAEKUKAX.js";import"./chunk-F6YPHNYD.js";export{a as default};

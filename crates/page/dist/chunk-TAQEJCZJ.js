@@ -1,0 +1,1 @@
+import{a}from"./chunk-SLEBGKZR.js";import"./chunk-NHP5UJXM.js";import"./chunk-YQ5P4M5Q.js";import"./chunk-M2WTQYJM.js";import"./chunk-ZX5J7T43.js";import"./chunk-7FUIJOWS.js";import"./chunk-LGAHQH6K.js";export{a as default};

@@ -1,1 +1,0 @@
-import{f as e}from"./chunk-F6YPHNYD.js";e();

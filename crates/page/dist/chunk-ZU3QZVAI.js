@@ -1,0 +1,1 @@
+import{f as e}from"./chunk-LGAHQH6K.js";e();
